@@ -1,0 +1,44 @@
+"""Composite transformations f⁽ⁿ⁾ ∘ … ∘ f⁽¹⁾, applied in list order as in Algorithm 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from rat_tf.transforms import base
+
+
+class Composite:
+    """Several transformations, each with its own offset, norm and ε; offsets are lists."""
+
+    def __init__(self, transforms: Sequence[base.Transform]):
+        if not transforms:
+            raise ValueError("Composite: expected at least one transformation, got none")
+        self.transforms = tuple(transforms)
+
+    def __repr__(self) -> str:
+        return ",".join(map(repr, self.transforms))
+
+    def offset_shape(self, image_shape) -> list[tuple[int, ...]]:
+        return [t.offset_shape(image_shape) for t in self.transforms]
+
+    def norm(self, offsets) -> list[tf.Tensor]:
+        return [t.norm(v) for t, v in zip(self.transforms, offsets)]
+
+    def random_direction(self, batch_size, image_shape, seed, dtype=tf.float32) -> list[tf.Tensor]:
+        """A direction of norm 1 for every transformation, from independent seeds."""
+        fold_in = tf.random.experimental.stateless_fold_in
+        return [
+            t.random_direction(batch_size, image_shape, fold_in(seed, i), dtype)
+            for i, t in enumerate(self.transforms)
+        ]
+
+    def apply(self, images, offsets) -> tf.Tensor:
+        if len(offsets) != len(self.transforms):
+            raise ValueError(
+                f"offsets: expected one for each of {self!r}, got {len(offsets)} of them"
+            )
+        for transform, offset in zip(self.transforms, offsets):
+            images = transform.apply(images, offset)
+        return base.as_float(images)
