@@ -29,7 +29,7 @@ def _import_tensorflow_quietly() -> None:
         stderr = os.dup(2)
         os.dup2(captured.fileno(), 2)
         try:
-            import tensorflow  # noqa: F401
+            import tensorflow
         finally:
             sys.stderr.flush()
             os.dup2(stderr, 2)
@@ -38,6 +38,9 @@ def _import_tensorflow_quietly() -> None:
             for line in captured:
                 if not any(noise in line for noise in _STARTUP_NOISE):
                     os.write(2, line)
+    # Warnings once: absl, which the commands use, would print what TensorFlow logs a second time.
+    tensorflow.get_logger().setLevel("WARNING")
+    tensorflow.get_logger().propagate = False
 
 
 _import_tensorflow_quietly()

@@ -1,0 +1,99 @@
+"""Algorithm 1: the adversarial transformation parameters φ_T-adv, by one inner gradient."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from rat_tf import divergences, transforms
+
+ASCENTS = ("paper", "steepest")
+
+
+@dataclasses.dataclass(frozen=True)
+class Xi:
+    """The finite-difference step ξ: a number, or a multiple of the current ε of each transform."""
+
+    value: float
+    relative: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Xi:
+        """Reads "1e-6" (absolute) or "0.5eps" (relative to ε)."""
+        number, relative = text.strip(), text.strip().endswith("eps")
+        try:
+            value = float(number[:-3] or 1 if relative else number)
+        except ValueError:
+            value = float("nan")
+        if not 0 < value < float("inf"):
+            raise ValueError(f"expected a number > 0 or a multiple of ε as 0.5eps, got {text!r}")
+        return cls(value, relative)
+
+    def at(self, epsilon):
+        return self.value * epsilon if self.relative else self.value
+
+
+class Found(NamedTuple):
+    """Offsets of norm ε, one tensor per transformation, and where they are only random, [B]."""
+
+    offsets: list[tf.Tensor]
+    fallback: tf.Tensor
+
+
+def search(
+    transform: transforms.Composite,
+    logits: Callable[[tf.Tensor, int], tf.Tensor],
+    images: tf.Tensor,
+    clean_logits: tf.Tensor,
+    direction: Sequence[tf.Tensor],
+    epsilons: Sequence,
+    xi: Xi = Xi(1e-6),
+    power_iterations: int = 1,
+    ascent: str = "paper",
+) -> Found:
+    """Approximates argmax of KL[p(y|x) ‖ p(y|f_φ(x))] over ‖φ⁽ⁱ⁾ - φ_id⁽ⁱ⁾‖ ≤ ε⁽ⁱ⁾.
+
+    From the random unit `direction` v, each power iteration takes the joint gradient g of the KL
+    with respect to all v⁽ⁱ⁾ at φ_id + ξv, which is proportional to the Hessian-vector product H̃ṽ,
+    and normalises it in each transformation's own norm: v⁽ⁱ⁾ = g⁽ⁱ⁾/‖g⁽ⁱ⁾‖ (`ascent="paper"`), or
+    the maximiser of ⟨g⁽ⁱ⁾, u⟩ over ‖u‖ ≤ 1 (`"steepest"`: the same under an L2 norm, the polar
+    factor for affine, the sign for channel weights). The offsets are ε⁽ⁱ⁾v⁽ⁱ⁾.
+
+    Where a gradient is zero or not finite (a saturated network, half precision) that image keeps
+    its last direction, a random one unless an earlier iteration succeeded.
+
+    Args:
+      logits: maps (images, iteration) to logits; it must not update any state.
+      images: [B, H, W, C].
+      clean_logits: [B, classes], of p(y|x).
+      direction: offsets of norm 1, as `transform.random_direction` draws them.
+      epsilons: the current, ramped ε⁽ⁱ⁾.
+
+    Returns: offsets that are constants to any outer tape.
+    """
+    if ascent not in ASCENTS:
+        raise ValueError(f"ascent: expected one of {ASCENTS}, got {ascent!r}")
+    clean_logits = tf.stop_gradient(clean_logits)
+    direction = list(direction)
+    fallback = tf.zeros([tf.shape(images)[0]], tf.bool)
+    for iteration in range(power_iterations):
+        # Only the offsets are watched: no weight gradient is computed to be thrown away.
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(direction)
+            probe = [xi.at(epsilon) * v for epsilon, v in zip(epsilons, direction)]
+            moved = logits(transform.apply(images, probe), iteration)
+            # The sum, not the mean: with it an image's gradient does not depend on the batch size.
+            kl = tf.reduce_sum(divergences.kl_divergence(clean_logits, moved))
+        gradients = tape.gradient(kl, direction, unconnected_gradients="zero")
+        for i, (t, gradient) in enumerate(zip(transform.transforms, gradients)):
+            ascended = t.steepest(gradient) if ascent == "steepest" else t.unit(gradient)
+            size = t.norm(gradient)
+            live = tf.math.is_finite(size) & (size > 0)
+            mask = tf.reshape(live, [-1] + [1] * (gradient.shape.rank - 1))
+            direction[i] = tf.where(mask, ascended, direction[i])
+            fallback |= ~live
+    offsets = [tf.stop_gradient(epsilon * v) for epsilon, v in zip(epsilons, direction)]
+    return Found(offsets, fallback)

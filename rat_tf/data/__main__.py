@@ -1,0 +1,74 @@
+"""Describes the images a run would use, and writes a contact sheet of them into its run folder.
+
+python -m rat_tf.data --flagfile=configs/digits50.cfg
+python -m rat_tf.data --dataset=svhn --download   (downloads and prepares the set first)
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+
+from rat_tf import config as config_lib
+from rat_tf import data as data_lib
+from rat_tf.data import contact_sheet
+
+PARTS = ("labeled", "unlabeled", "validation", "test")
+
+
+def describe(config: config_lib.Config, data: data_lib.Data) -> str:
+    """Counts per class and split, shape, hash and what the splits have in common."""
+    height, width, channels = data.train.image_shape
+    where = "on disk" if isinstance(data.train.pixels, np.memmap) else "in memory"
+    lines = [
+        f"{config.dataset}: {len(data.class_names)} classes, images {height}×{width}×{channels} "
+        f"uint8, {where}; preprocessing {config.preprocessing}",
+        f"hash of the {len(data.train):,} training images: {data.train.hash}",
+        f"hash of the {len(data.test):,} test images: {data.test.hash}",
+        "",
+        *_table(data),
+    ]
+    for name in ("validation", "test"):
+        # By fingerprint; the validation images are training images themselves until the split.
+        others = np.concatenate([data.labeled.fingerprints, data.unlabeled.fingerprints])
+        shared = np.isin(_numbers(getattr(data, name).fingerprints), _numbers(others)).sum()
+        if shared:
+            lines.append(f"{shared} of the {name} images occur among labelled or unlabelled ones")
+    return "\n".join(lines)
+
+
+def _table(data: data_lib.Data) -> list[str]:
+    labels = {name: getattr(data, name).labels for name in PARTS}
+    counts = [
+        (name, *((labels[part] == k).sum() for part in PARTS))
+        for k, name in enumerate(data.class_names)
+    ]
+    counts.append(("no label", *((labels[part] < 0).sum() for part in PARTS)))
+    counts.append(("total", *(len(labels[part]) for part in PARTS)))
+    width = max(len(name) for name, *_ in counts)
+    lines = ["class".ljust(width) + "".join(part.rjust(12) for part in PARTS)]
+    for name, *numbers in counts:
+        lines.append(name.ljust(width) + "".join(f"{number:12,}" for number in numbers))
+    return lines
+
+
+def _numbers(fingerprints: np.ndarray) -> np.ndarray:
+    """uint8 [N, 8] as uint64 [N]."""
+    return np.ascontiguousarray(fingerprints).view(np.uint64)[:, 0]
+
+
+def main(config: config_lib.Config) -> None:
+    started = time.time()
+    data = data_lib.load(config)
+    print(describe(config, data))
+    print(f"read and split in {time.time() - started:.1f} s")
+    os.makedirs(config.run_dir, exist_ok=True)
+    path = os.path.join(config.run_dir, "contact_sheet.png")
+    contact_sheet.save(path, config, data)
+    print(f"contact sheet: {path}")
+
+
+if __name__ == "__main__":
+    config_lib.run(main)

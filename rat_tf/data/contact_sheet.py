@@ -1,0 +1,101 @@
+"""A picture of what training would see: labelled, unlabelled, augmented, transformed images."""
+
+from __future__ import annotations
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from matplotlib import pyplot  # noqa: E402
+
+from rat_tf import adversary, draws, networks  # noqa: E402
+from rat_tf import config as config_lib  # noqa: E402
+from rat_tf.data import augment, preprocess, streams  # noqa: E402
+
+COLUMNS = 10
+
+
+def save(path: str, config: config_lib.Config, data) -> None:
+    """Writes the images of the first training batches as a PNG."""
+    rows = _rows(config, data)
+    figure, axes = pyplot.subplots(
+        len(rows), COLUMNS, figsize=(1.1 * COLUMNS, 1.45 * len(rows)), squeeze=False
+    )
+    for line, (title, images, names) in zip(axes, rows):
+        for axis in line:
+            axis.axis("off")
+        line[0].set_title(title, loc="left", fontsize=9, pad=14 if names else 6)
+        for axis, image, name in zip(line, images, names or [""] * len(images)):
+            axis.imshow(np.squeeze(image), cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+            if name:
+                axis.text(0.5, 1.02, name, transform=axis.transAxes, ha="center", fontsize=7)
+    figure.subplots_adjust(left=0.02, right=0.98, bottom=0.02, top=0.92, hspace=0.45)
+    figure.savefig(path, dpi=120)
+    pyplot.close(figure)
+
+
+def _rows(config, data) -> list[tuple]:
+    """(title, images to show, names or None) of each line of the sheet."""
+    count = min(COLUMNS, len(data.labeled))
+    pool = data.unlabeled if len(data.unlabeled) else data.labeled
+    stream = streams.training(data.labeled, pool, count, COLUMNS, config.seed)
+    (labeled, labels), unlabeled = next(iter(stream))
+    names = [data.class_names[label][:12] for label in labels.numpy()]
+
+    layer = preprocess.build(config, data)
+    preprocessed = layer(unlabeled)
+    augmented = augment.Augmentation(
+        shift=config.augment_shift,
+        flip=config.augment_flip,
+        noise=config.augment_noise,
+        granularity=config.augment_granularity,
+    )(preprocessed, draws.seed_for(config.seed, 0, "contact sheet"), draws.Rows(COLUMNS))
+    searched, how = _transformed(config, preprocessed, len(data.class_names))
+    space = config.preprocessing
+    return [
+        ("labelled, as stored, with their classes", labeled.numpy(), names),
+        ("unlabelled, as stored", unlabeled.numpy(), None),
+        (f"the same after {space}", _shown(preprocessed, space), None),
+        (f"the same, augmented (one draw per {config.augment_granularity})",
+         _shown(augmented, space), None),
+        (f"the same, transformed: {how}", _shown(searched, space), None),
+    ]
+
+
+def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
+    """Algorithm 1 at full ε against the network as it is initialised: nothing is trained here."""
+    transform = config.transform()
+    network = networks.build(config.network, num_classes, seed=config.seed)
+
+    def logits(moved, iteration=0):
+        return network(moved, training=True, update_stats=False)
+
+    seed = draws.seed_for(config.seed, 0, "contact sheet direction")
+    search = config.method != "random"
+    found = adversary.search(
+        transform,
+        logits,
+        images,
+        logits(images),
+        transform.random_direction(len(images), images.shape[1:], seed),
+        [t.epsilon for t in transform.transforms],
+        # The same pixels are seen twice: a ξ below the precision of float32 would find noise.
+        xi=adversary.Xi(0.01),
+        power_iterations=config.power_iterations if search else 0,
+        ascent=config.ascent,
+    )
+    how = f"{transform}, " + ("adversarial to the untrained network" if search else "random")
+    return transform.apply(images, found.offsets), how
+
+
+def _shown(images, space: str) -> np.ndarray:
+    """Preprocessed images as uint8; whitened ones each stretched to the full range."""
+    images = np.asarray(images)
+    if space == "scale":
+        low, high = -1.0, 1.0
+    else:
+        low = images.min(axis=(1, 2, 3), keepdims=True)
+        high = images.max(axis=(1, 2, 3), keepdims=True)
+    return np.uint8(np.clip((images - low) / np.maximum(high - low, 1e-6), 0, 1) * 255)

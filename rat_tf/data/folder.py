@@ -1,0 +1,168 @@
+"""One's own images: labeled/<class>/*, unlabeled/**, and optionally validation/ and test/."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Sequence
+from multiprocessing import pool
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+
+from rat_tf import config as config_lib
+from rat_tf.data import examples, sources
+
+EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
+IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; hidden files, too
+BATCH = 64
+
+
+def find(config: config_lib.Config) -> sources.Listing:
+    """Lists the files of the folder; their classes are the names of the folders in labeled/."""
+    root = os.path.expanduser(config.dataset.partition(":")[2])
+    if not os.path.isdir(root):
+        raise config_lib.UserError(f"--dataset=folder:{root}: there is no such folder")
+    class_names = _folders(os.path.join(root, "labeled"))
+    if len(class_names) < 2:
+        raise config_lib.UserError(
+            f"--dataset=folder:{root}: expected two or more folders of classes in "
+            f"{os.path.join(root, 'labeled')}, found {len(class_names)}"
+        )
+    labeled = _classes(root, "labeled", class_names, config)
+    others = os.path.join(root, "unlabeled")
+    unlabeled = [(path, examples.UNLABELED) for path in _files(others, config)]
+    first = _first(labeled, config)
+    rest = {
+        name: [_part(_classes(root, name, class_names, config), first, config)]
+        for name in ("validation", "test")
+        if os.path.isdir(os.path.join(root, name))
+    }
+    return sources.Listing(
+        class_names=class_names,
+        image_shape=first[1],
+        train=[_part(labeled, first, config), _part(unlabeled, first, config)],
+        **rest,
+    )
+
+
+def _folders(path: str) -> tuple[str, ...]:
+    if not os.path.isdir(path):
+        return ()
+    with os.scandir(path) as entries:
+        return tuple(sorted(e.name for e in entries if e.is_dir() and e.name[0] != "."))
+
+
+def _files(path: str, config) -> list[str]:
+    """The image files in and below a folder, sorted; whatever else is there is an error."""
+    found = []
+    for folder, _, names in os.walk(path, followlinks=True):
+        found += [os.path.join(folder, name) for name in names]
+    kept, others = [], []
+    for file in sorted(found):
+        name = os.path.basename(file).lower()
+        if name.startswith(".") or name in IGNORED:
+            continue
+        (kept if name.endswith(EXTENSIONS) else others).append(file)
+    _refuse(
+        [f"{file}: expected a file that ends in {', '.join(EXTENSIONS)}" for file in others], config
+    )
+    return kept
+
+
+def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]:
+    """(file, label) of the part `part`, which has a folder for each class."""
+    path = os.path.join(root, part)
+    for name in _folders(path):
+        if name not in class_names:
+            near = difflib.get_close_matches(name, class_names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise config_lib.UserError(
+                f"{os.path.join(path, name)}: expected a class of labeled/ "
+                f"({', '.join(class_names)}), found {name!r}{hint}"
+            )
+    files = []
+    for file in _files(path, config):
+        name, _, below = os.path.relpath(file, path).partition(os.sep)
+        if not below:
+            raise config_lib.UserError(
+                f"{file}: expected images in folders named after their class, as in "
+                f"{os.path.join(path, class_names[0])}"
+            )
+        files.append((file, class_names.index(name)))
+    needed = class_names if part == "labeled" else ()
+    for label, name in enumerate(needed):
+        if label not in {label for _, label in files}:
+            raise config_lib.UserError(f"{os.path.join(path, name)}: expected images, found none")
+    if not files:
+        raise config_lib.UserError(f"{path}: expected images in folders of classes, found none")
+    return files
+
+
+def _part(files: Sequence[tuple[str, int]], first, config) -> examples.Part:
+    def key():
+        stats = [(file, label, os.stat(file)) for file, label in files]
+        return repr([(file, label, stat.st_size, stat.st_mtime_ns) for file, label, stat in stats])
+
+    return examples.Part(len(files), lambda: _batches(files, first, config), key)
+
+
+def _first(files, config) -> tuple[str, tuple[int, int, int]]:
+    """The first file that can be read, and the shape of its image."""
+    for file, _ in files:
+        image, _, problem = _read(file, config)
+        if not problem:
+            return file, image.shape
+        if not config.skip_broken:
+            _refuse([problem], config)
+    raise config_lib.UserError(
+        f"--dataset={config.dataset}: expected images in labeled/, found {len(files)} broken files"
+    )
+
+
+def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
+    """Image, fingerprint and what is wrong with the file."""
+    try:
+        image = tf.io.decode_image(tf.io.read_file(file), expand_animations=False)
+        fitted = examples.fit(image, config.image_size, config.channels or 3)
+        return fitted.numpy(), examples.fingerprint(image[tf.newaxis])[0].numpy(), None
+    except tf.errors.OpError as error:
+        reason = error.message.splitlines()[0]
+        return None, None, f"{file}: expected an image, found a broken file ({reason})"
+
+
+def _batches(files, first, config) -> Iterator[tuple]:
+    """Reads files in parallel and in order. Plain threads: tf.data cannot say which file failed."""
+    (first_file, shape), problems = first, []
+    with pool.ThreadPool() as threads:
+        for start in range(0, len(files), BATCH):
+            some = files[start : start + BATCH]
+            results = threads.map(lambda item: _read(item[0], config), some)
+            kept = []
+            for (file, label), (image, fingerprint, problem) in zip(some, results):
+                if problem:
+                    problems.append(problem)
+                    continue
+                if image.shape != shape:
+                    raise config_lib.UserError(
+                        f"--image_size: the images differ in size, {first_file} is "
+                        f"{shape[0]}×{shape[1]} and {file} is {image.shape[0]}×{image.shape[1]}; "
+                        "say which size to resize to"
+                    )
+                kept.append((image, label, fingerprint))
+            if problems and not config.skip_broken:
+                break
+            if kept:
+                images, labels, fingerprints = zip(*kept)
+                yield np.stack(images), np.array(labels, np.int64), np.stack(fingerprints)
+    _refuse(problems, config)
+
+
+def _refuse(problems: list[str], config) -> None:
+    """Reports files that cannot be used: an error, or a warning with --skip_broken."""
+    if problems and not config.skip_broken:
+        more = f" (and {len(problems) - 1} more such files)" if problems[1:] else ""
+        raise config_lib.UserError(f"{problems[0]}{more}; --skip_broken leaves such files out")
+    if problems:
+        logging.warning("--skip_broken: left out %d: %s", len(problems), "; ".join(problems))

@@ -1,0 +1,175 @@
+"""Image classification sets of TensorFlow Datasets: prepared ones are used, nothing is fetched
+unless --download asks for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_datasets as tfds
+from absl import logging
+from tensorflow_datasets.core import read_only_builder
+
+from rat_tf import config as config_lib
+from rat_tf.data import examples, sources
+
+NAMES = {"svhn": "svhn_cropped", "cifar10": "cifar10", "cifar100": "cifar100"}
+UNLABELED_SPLITS = ("unlabelled", "unlabeled")  # as STL-10 has
+
+
+def find(config: config_lib.Config) -> sources.Listing:
+    """The splits train, validation and test; `unlabelled` and SVHN's extra join train."""
+    builder = _builder(config)
+    image_key, label_key = _keys(builder, config)
+    splits = builder.info.splits
+    unlabeled = [name for name in UNLABELED_SPLITS if name in splits]
+    unlabeled += ["extra"] if config.svhn_extra else []
+    for name in ("train", *unlabeled):
+        if name not in splits:
+            raise config_lib.UserError(
+                f"--dataset={config.dataset}: expected a split {name!r} in {builder.data_path}, "
+                f"found {', '.join(sorted(splits)) or 'none'}"
+            )
+
+    def part(split, labeled=True):
+        return examples.Part(
+            size=splits[split].num_examples,
+            batches=lambda: _batches(builder, split, image_key, label_key, labeled, config),
+            key=lambda: f"{builder.info.full_name} {split} {labeled} {_files(builder, split)}",
+        )
+
+    return sources.Listing(
+        class_names=tuple(builder.info.features[label_key].names),
+        image_shape=_image_shape(builder, image_key, config),
+        train=[part("train"), *(part(split, labeled=False) for split in unlabeled)],
+        validation=[part("validation")] if "validation" in splits else [],
+        test=[part("test")] if "test" in splits else [],
+    )
+
+
+def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
+    """The prepared set, of whatever version is on disk."""
+    name = NAMES.get(config.dataset) or config.dataset.partition(":")[2]
+    data_dir = os.path.expanduser(config.data_dir) or None
+    try:
+        with _quiet():
+            return read_only_builder.builder_from_files(name, data_dir=data_dir)
+    except tfds.core.DatasetNotFoundError:
+        pass
+    except Exception as error:  # whatever TFDS raises on files it did not write
+        raise config_lib.UserError(
+            f"--dataset={config.dataset}: cannot read {name} in --data_dir={data_dir}: {error}"
+        ) from error
+    if config.download:
+        return _download(name, data_dir, config)
+    where = data_dir or f"{os.path.expanduser('~/tensorflow_datasets')} (no --data_dir given)"
+    command = f"python -m rat_tf.data --dataset={config.dataset}"
+    command += f" --data_dir={data_dir}" if data_dir else ""
+    raise config_lib.UserError(
+        f"--dataset={config.dataset}: expected {name}, prepared by TFDS, in {where}; it is not "
+        f"there. Give the --data_dir that has it, or download and prepare it: {command} --download"
+    )
+
+
+def _download(name: str, data_dir: str | None, config) -> tfds.core.DatasetBuilder:
+    try:  # TFDS itself retries for minutes
+        urllib.request.urlopen("https://storage.googleapis.com", timeout=5)
+    except urllib.error.HTTPError:
+        pass  # somebody answered
+    except OSError as error:
+        raise config_lib.UserError(
+            f"--download: {name} is not prepared in --data_dir={data_dir or ''} and there is no "
+            f"network to fetch it from: {error}"
+        ) from error
+    try:
+        builder = tfds.builder(name, data_dir=data_dir)
+        builder.download_and_prepare()
+    except Exception as error:
+        raise config_lib.UserError(
+            f"--dataset={config.dataset}: TFDS cannot prepare {name}: {error}"
+        ) from error
+    return builder
+
+
+def _keys(builder, config) -> tuple[str, str]:
+    """Names of the image and the label among the features."""
+    features = builder.info.features
+    keys = builder.info.supervised_keys or ()
+    if len(keys) != 2 or not isinstance(features[keys[0]], tfds.features.Image):
+        kinds = (tfds.features.Image, tfds.features.ClassLabel)
+        keys = [next((k for k, f in features.items() if isinstance(f, kind)), "") for kind in kinds]
+    if not all(keys) or not isinstance(features[keys[1]], tfds.features.ClassLabel):
+        raise config_lib.UserError(
+            f"--dataset={config.dataset}: expected an image and a class label, found {features}"
+        )
+    return tuple(keys)
+
+
+def _image_shape(builder, image_key: str, config) -> tuple[int, int, int]:
+    feature = builder.info.features[image_key]
+    height, width, depth = feature.shape
+    size = config.image_size
+    if feature.np_dtype != np.uint8 or not depth:
+        raise config_lib.UserError(
+            f"--dataset={config.dataset}: expected images of 8 bits and one number of channels, "
+            f"found {feature}"
+        )
+    if not size and not (height and width):
+        raise config_lib.UserError(
+            f"--image_size: the images of {config.dataset} differ in size; say which to resize to"
+        )
+    return (size or height, size or width, config.channels or depth)
+
+
+def _batches(builder, split, image_key, label_key, labeled, config) -> Iterator[tuple]:
+    """Decodes a split in the order of its records, so that an index means the same everywhere."""
+    with _quiet():
+        dataset = builder.as_dataset(
+            split=split,
+            shuffle_files=False,
+            decoders=tfds.decode.PartialDecoding({image_key: True, label_key: True}),
+            read_config=tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False),
+        )
+    dataset = dataset.map(lambda example: (example[image_key], example[label_key]))
+    found = 0
+    try:
+        for images, labels, fingerprints in examples.decoded(
+            dataset, config.image_size, config.channels
+        ):
+            found += len(labels)
+            labels = labels if labeled else np.full_like(labels, examples.UNLABELED)
+            yield images, labels, fingerprints
+    except tf.errors.OpError as error:
+        raise config_lib.UserError(
+            f"--dataset={config.dataset}: cannot read split {split!r} in {builder.data_path} "
+            f"after {found} images: {error.message.splitlines()[0]}"
+        ) from error
+    expected = builder.info.splits[split].num_examples
+    if found != expected:
+        raise config_lib.UserError(
+            f"--dataset={config.dataset}: expected {expected} images in split {split!r} of "
+            f"{builder.data_path}, found {found}"
+        )
+
+
+def _files(builder, split: str) -> list:
+    """Name, length and time of each file of a split: they change if the set is prepared anew."""
+    paths = [str(path) for path in builder.info.splits[split].filepaths]
+    stats = [tf.io.gfile.stat(path) for path in paths]
+    return [(path, stat.length, stat.mtime_nsec) for path, stat in zip(paths, stats)]
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Without TFDS's log of each step and its warnings about its own deprecations."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)

@@ -1,0 +1,102 @@
+"""Global contrast normalisation and ZCA whitening, fitted in float64 and kept in a cache.
+
+    gcn(x) = 55 (x - x̄) / max(‖x - x̄‖, 1e-10)            for each image, over all its values
+    matrix = U diag(1/√(S + 1e-10)) Uᵀ  with  U diag(S) Uᵀ = cov(gcn(x)) + 0.1 I
+
+The statistics are those of the whole training set, validation images included, as in the code the
+paper's baselines come from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import zipfile
+
+import numpy as np
+import scipy.linalg
+from absl import logging
+from scipy.linalg import blas
+
+from rat_tf import config as config_lib
+from rat_tf.data import examples
+
+SCALE = 55.0
+SMALLEST_NORM = 1e-10
+REGULARIZER = 0.1
+SMALLEST_VARIANCE = 1e-10
+LARGEST = 12_288  # values per image, 64×64×3: beyond, the decomposition takes hours and many GB
+BLOCK = 2_000
+
+
+def gcn(images: np.ndarray) -> np.ndarray:
+    """[N, H, W, C] to float64 [N, H·W·C]."""
+    flat = images.reshape(len(images), -1).astype(np.float64)
+    flat -= flat.mean(axis=1, keepdims=True)
+    norm = np.linalg.norm(flat, axis=1, keepdims=True)
+    flat *= SCALE / np.maximum(norm, SMALLEST_NORM)
+    return flat
+
+
+def fit(train: examples.Examples) -> tuple[np.ndarray, np.ndarray]:
+    """Mean [D] and symmetric whitening matrix [D, D], float64, block by block."""
+    size = int(np.prod(train.image_shape))
+    mean = np.zeros(size)
+    second = np.zeros((size, size), order="F")
+    for start in range(0, len(train), BLOCK):
+        block = gcn(train.pixels[train.rows[start : start + BLOCK]])
+        mean += block.sum(axis=0) / len(train)
+        # Adds blockᵀ·block to one triangle only, in place: half the work of a full product.
+        second = blas.dsyrk(1 / len(train), block.T, beta=1.0, c=second, overwrite_c=True)
+    covariance = second - np.outer(mean, mean)
+    covariance[np.diag_indices(size)] += REGULARIZER
+    variances, vectors = scipy.linalg.eigh(covariance, lower=False, overwrite_a=True)
+    scaled = vectors / np.sqrt(np.maximum(variances, 0) + SMALLEST_VARIANCE)
+    return mean, scaled @ vectors.T
+
+
+def fitted(train: examples.Examples, cache_dir: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and matrix of `fit`, float32, from the cache if these images have been fitted before."""
+    size = int(np.prod(train.image_shape))
+    if size > LARGEST:
+        raise config_lib.UserError(
+            f"--preprocessing=gcn_zca: expected images of at most {LARGEST} values, got {size} "
+            f"({train.image_shape}); lower --image_size or use --preprocessing=scale"
+        )
+    # Labels do not matter; the shape does, since fingerprints are taken before resizing.
+    constants = (SCALE, SMALLEST_NORM, REGULARIZER, SMALLEST_VARIANCE, train.image_shape)
+    key = hashlib.sha256(repr(constants).encode() + train.fingerprints.tobytes()).hexdigest()
+    path = os.path.join(cache_dir, "zca", f"{key[:24]}.npz")
+    cached = _load(path, key, size)
+    if cached:
+        return cached
+    logging.warning("fitting ZCA to %d images, once, for %s", len(train), path)
+    mean, matrix = (array.astype(np.float32) for array in fit(train))
+    _save(path, key, mean, matrix)
+    return mean, matrix
+
+
+def _load(path: str, key: str, size: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """None if there is no such file or it is damaged: every entry of an npz has a checksum."""
+    try:
+        with np.load(path) as content:
+            mean, matrix = content["mean"], content["matrix"]
+            whole = str(content["key"]) == key
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        logging.warning("%s is damaged and fitted again: %s", path, error)
+        return None
+    if whole and mean.shape == (size,) and matrix.shape == (size, size):
+        return mean, matrix
+    logging.warning("%s holds something else and is fitted again", path)
+    return None
+
+
+def _save(path: str, key: str, mean, matrix) -> None:
+    """Under a temporary name first: no other process ever sees half a file."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as file:
+        np.savez(file, mean=mean, matrix=matrix, key=key)
+    os.replace(file.name, path)

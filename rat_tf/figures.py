@@ -1,0 +1,129 @@
+"""The pictures of a run and of its evaluation."""
+
+from __future__ import annotations
+
+import os
+
+import matplotlib
+
+matplotlib.use("Agg")  # files only: no display is needed, or looked for
+
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+
+PANELS = (
+    ("Validation error, %", ("val_error", "val_ema_error"), 100),
+    ("Loss", ("loss", "cross_entropy", "entropy"), 1),
+    ("KL under the transformations, nats", ("kl", "adversarial_kl", "random_kl"), 1),
+    ("λ and ε", ("lambda", "epsilon_*"), 1),
+)
+
+
+def summary(path: str, rows: list[dict], examined: dict | None, title: str) -> None:
+    """Curves over the steps, and a grid of images, their transformations and the difference."""
+    figure = plt.figure(figsize=(14, 8.5 if examined else 5.5), layout="constrained")
+    figure.suptitle(title)
+    upper, lower = figure.subfigures(2, 1, height_ratios=[1, 0.75]) if examined else (figure, None)
+    axes = upper.subplots(2, 2) if lower is None else upper.subplots(1, 4)
+    for axis, (name, series, scale) in zip(np.ravel(axes), PANELS):
+        _curves(axis, rows, series, scale)
+        axis.set(title=name, xlabel="step")
+    if examined:
+        _images(lower, np.asarray(examined["images"]), np.asarray(examined["transformed"]))
+    _save(figure, path)
+
+
+def confusion(path: str, counts, class_names) -> None:
+    """Rows are the true classes, columns the predicted ones; colour is the share of the row."""
+    size = min(20, 3 + 0.5 * len(class_names))
+    figure, axis = plt.subplots(figsize=(size + 1, size), layout="constrained")
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    image = axis.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    if len(class_names) <= 30:
+        for (row, column), count in np.ndenumerate(counts):
+            if count:
+                colour = "white" if shares[row, column] > 0.5 else "black"
+                axis.text(column, row, count, ha="center", va="center", color=colour, fontsize=8)
+    ticks = range(len(class_names))
+    axis.set(xticks=ticks, yticks=ticks, xlabel="predicted", ylabel="true", title="Confusion")
+    axis.set_xticklabels(class_names, rotation=90 if max(map(len, class_names)) > 2 else 0)
+    axis.set_yticklabels(class_names)
+    figure.colorbar(image, label="share of the true class")
+    _save(figure, path)
+
+
+def calibration(path: str, bins: list[dict]) -> None:
+    """Accuracy against confidence; dots are as large as their share of the images."""
+    figure, axis = plt.subplots(figsize=(5, 5), layout="constrained")
+    axis.plot([0, 1], [0, 1], color="grey", linestyle="--", label="calibrated")
+    sizes = [20 + 600 * b["share"] for b in bins]
+    axis.scatter(
+        [b["confidence"] for b in bins], [b["accuracy"] for b in bins], s=sizes, alpha=0.7
+    )
+    axis.set(xlim=(0, 1.05), ylim=(0, 1.05), xlabel="confidence", ylabel="accuracy")
+    axis.set_title("Calibration")
+    axis.legend(frameon=False, loc="upper left")
+    axis.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def robustness(path: str, rows: list[dict]) -> None:
+    """Error (upper row) and KL (lower row) against ε, a column for every transformation."""
+    names = list(dict.fromkeys(row["transform"] for row in rows))
+    figure, axes = plt.subplots(
+        2, len(names), figsize=(3.2 * len(names), 6), layout="constrained", sharey="row",
+        squeeze=False,
+    )  # fmt: skip
+    for column, name in enumerate(names):
+        for line, (measure, scale) in enumerate((("error", 100), ("kl", 1))):
+            axis = axes[line, column]
+            for offsets, style in (("random", "--"), ("adversarial", "-")):
+                points = [
+                    (row["epsilon"], scale * row[measure])
+                    for row in rows
+                    if (row["transform"], row["offsets"]) == (name, offsets)
+                ]
+                axis.plot(*zip(*points), style, marker=".", label=offsets)
+            axis.grid(alpha=0.3)
+            axis.set_ylim(bottom=0)
+        axes[0, column].set_title(name)
+        axes[1, column].set_xlabel("ε")
+    axes[0, 0].set_ylabel("error, %")
+    axes[1, 0].set_ylabel("KL, nats")
+    axes[0, 0].legend(frameon=False)
+    _save(figure, path)
+
+
+def _save(figure, path: str) -> None:
+    figure.savefig(path + ".tmp", format="png", dpi=100)
+    plt.close(figure)
+    os.replace(path + ".tmp", path)
+
+
+def _curves(axis, rows, series, scale) -> None:
+    columns = sorted({column for row in rows for column in row})
+    for name in series:
+        prefix = name.rstrip("*")
+        for column in (c for c in columns if c == name or (prefix != name and c.startswith(prefix))):
+            points = [(row["step"], scale * row[column]) for row in rows if column in row]
+            axis.plot(*zip(*points), marker="." if len(points) < 30 else "", label=column)
+    if axis.lines:
+        axis.legend(fontsize="small", frameon=False)
+    axis.grid(alpha=0.3)
+    axis.set_ylim(bottom=0)
+
+
+def _images(figure, original, transformed, count: int = 12) -> None:
+    count = min(count, len(original))
+    low, high = original.min(), original.max()
+    rows = (
+        ("original", (original - low) / (high - low)),
+        ("transformed", (transformed - low) / (high - low)),
+        ("difference", 0.5 + (transformed - original) / (high - low) / 2),
+    )
+    axes = figure.subplots(3, count, squeeze=False)
+    for line, (name, images) in zip(axes, rows):
+        line[0].set_ylabel(name)
+        for axis, image in zip(line, np.clip(images, 0, 1)):
+            axis.imshow(image if image.shape[-1] == 3 else image[..., 0], cmap="gray", vmin=0, vmax=1)
+            axis.set(xticks=[], yticks=[])

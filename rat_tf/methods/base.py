@@ -1,0 +1,138 @@
+"""The `keras.Model` that all methods share: one training step around a method's objective."""
+
+from __future__ import annotations
+
+import abc
+
+import tensorflow as tf
+
+from rat_tf import draws
+
+
+class Method(tf.keras.Model, abc.ABC):
+    """A classifier of raw images with a semi-supervised `train_step`.
+
+    It maps images as they are stored (uint8) to logits: `preprocessing`, then `network`. Training
+    receives ((images, labels), unlabelled images); a method says what the objective is.
+
+    `averaged`, a second network with the same initial weights, follows the first as an exponential
+    moving average with decay `ema_decay`; it is evaluated beside it and never trained.
+    """
+
+    #: Names of the observations that `objective` returns besides its loss.
+    observations: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        network,
+        preprocessing,
+        augmentation,
+        seed: int = 0,
+        averaged=None,
+        ema_decay: float = 0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.network = network
+        self.averaged = averaged
+        self.ema_decay = ema_decay
+        self.preprocessing = preprocessing
+        self.augmentation = augmentation
+        self.seed = seed
+        # Metrics are already reduced over the replicas when a step returns them; Keras would sum
+        # them once more over the workers of a cluster.
+        self.distribute_reduction_method = "first"
+        self.training_metrics = ("loss", *self.observations, "learning_rate", "gradient_norm")
+        self.test_metrics = (*self.candidates, "loss")
+        names = {*self.training_metrics, *self.test_metrics}
+        self._means = {name: tf.keras.metrics.Mean(name=name) for name in sorted(names)}
+
+    @property
+    def candidates(self) -> dict[str, tf.keras.Model]:
+        """The networks that validation chooses the best step of, by the name of their error."""
+        candidates = {"error": self.network, "ema_error": self.averaged}
+        return {name: network for name, network in candidates.items() if network is not None}
+
+    @abc.abstractmethod
+    def objective(self, labeled, labels, unlabeled, step, tape) -> tuple[tf.Tensor, dict]:
+        """The loss of this replica's images and a dictionary of all `observations`.
+
+        Images are preprocessed and not yet augmented. `tape` records the step; what is to be
+        constant to it is computed under `tape.stop_recording()`.
+        """
+
+    def examine(self, images, step) -> dict | None:
+        """A look at the transformations at work; None for a method that has none."""
+        return None
+
+    def call(self, images, training=False):
+        return self.network(self.preprocessing(images), training=training)
+
+    def forward(self, step, name: str, *parts, update_stats: bool) -> list[tf.Tensor]:
+        """Logits of the parts of a batch after one training pass over all of them together.
+
+        Augmentation is drawn anew for every pass, under the pass's `name`, and comes after any
+        adversarial transformation.
+        """
+        rows = draws.Rows(*(part.shape[0] for part in parts))
+        images = self.augmentation(
+            tf.concat(parts, axis=0), draws.seed_for(self.seed, step, name), rows
+        )
+        logits = self.network(images, training=True, update_stats=update_stats)
+        return tf.split(logits, [part.shape[0] for part in parts])
+
+    def train_step(self, data):
+        (labeled, labels), unlabeled = data
+        step = tf.identity(self.optimizer.iterations)
+        context = tf.distribute.get_replica_context()
+        with tf.GradientTape() as tape:
+            labeled, unlabeled = self.preprocessing(labeled), self.preprocessing(unlabeled)
+            loss, observed = self.objective(labeled, labels, unlabeled, step, tape)
+            # Gradients are summed over the replicas, the loss is the mean over all images.
+            share = loss / context.num_replicas_in_sync
+            scaling = isinstance(self.optimizer, tf.keras.mixed_precision.LossScaleOptimizer)
+            if scaling:
+                share = self.optimizer.get_scaled_loss(share)
+        variables = self.network.trainable_variables
+        gradients = tape.gradient(share, variables)
+        if scaling:
+            gradients = self.optimizer.get_unscaled_gradients(gradients)
+        gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        self.optimizer.apply_gradients(zip(gradients, variables), skip_gradients_aggregation=True)
+        if self.averaged is not None:
+            pairs = (self.averaged.variables, self.network.variables)
+            context.merge_call(self._follow, args=pairs)
+        observed["loss"] = loss
+        observed["learning_rate"] = self.optimizer.learning_rate
+        observed["gradient_norm"] = tf.linalg.global_norm(gradients)
+        for name in self.training_metrics:
+            self._means[name].update_state(observed[name])
+        return {name: self._means[name].result() for name in self.training_metrics}
+
+    def _follow(self, strategy, averages, variables):
+        """Moves the averaged weights and statistics by (1 - decay) towards the network's."""
+        for average, variable in zip(averages, variables):
+            strategy.extended.update(
+                average,
+                lambda a, v: a.assign_sub((1 - self.ema_decay) * (a - v)),
+                args=(variable,),
+            )
+
+    def test_step(self, data):
+        images, labels = data
+        images = self.preprocessing(images)
+        for name, network in self.candidates.items():
+            logits = network(images, training=False)
+            self._means[name].update_state(tf.argmax(logits, axis=-1) != labels)
+            if name == "error":
+                self._means["loss"].update_state(cross_entropy(labels, logits))
+        return {name: self._means[name].result() for name in self.test_metrics}
+
+    @property
+    def metrics(self):
+        return list(self._means.values())
+
+
+def cross_entropy(labels, logits) -> tf.Tensor:
+    """-log p(y|x), [B]."""
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, tf.cast(logits, tf.float32))

@@ -1,0 +1,121 @@
+"""RAT, and with it VAT (noise alone) and Random Transformation (the search switched off)."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from rat_tf import adversary, divergences, draws, schedules
+from rat_tf.methods import base
+
+KL_DIRECTIONS = ("clean_adversarial", "adversarial_clean")
+
+
+class RAT(base.Method):
+    """L(x_l, y) + λ(t) KL[p(y|x_u) ‖ p(y|f_φ(x_u))] + entropy_multiplier · H[p(y|x_u)].
+
+    φ is found by Algorithm 1 with ‖φ⁽ⁱ⁾ - φ_id⁽ⁱ⁾‖ = ε⁽ⁱ⁾(t), or drawn at random with that norm if
+    `search` is false. p(y|x_u) in the KL is a constant. One clean pass serves labelled and
+    unlabelled images; the search and the adversarial pass see the unlabelled ones only and leave
+    the running statistics alone.
+    """
+
+    def __init__(
+        self,
+        *args,
+        transform,
+        search: bool = True,
+        xi: adversary.Xi = adversary.Xi(1e-6),
+        power_iterations: int = 1,
+        ascent: str = "paper",
+        consistency: float = 0.3,
+        consistency_rampup: int = 200_000,
+        epsilon_rampup: int = 0,
+        entropy_multiplier: float = 0.06,
+        kl_direction: str = "clean_adversarial",
+        **kwargs,
+    ):
+        self.transform = transform
+        self.search = search
+        self.search_options = {"xi": xi, "power_iterations": power_iterations, "ascent": ascent}
+        self.consistency = consistency
+        self.consistency_rampup = consistency_rampup
+        self.epsilon_rampup = epsilon_rampup
+        self.entropy_multiplier = entropy_multiplier
+        self.kl_direction = kl_direction
+        self.observations = (
+            "cross_entropy",
+            "kl",
+            "entropy",
+            "flipped",
+            "fallback",
+            "lambda",
+            *(f"epsilon_{t.name}" for t in transform.transforms),
+        )
+        super().__init__(*args, **kwargs)
+
+    def objective(self, labeled, labels, unlabeled, step, tape):
+        labeled_logits, clean = self.forward(
+            step, "clean", labeled, unlabeled, update_stats=True
+        )
+        target = tf.stop_gradient(clean)
+        ramp = schedules.rampup(step, self.epsilon_rampup)
+        epsilons = [t.epsilon * ramp for t in self.transform.transforms]
+        with tape.stop_recording():
+            found = self.offsets(unlabeled, target, epsilons, step, self.search)
+            transformed = self.transform.apply(unlabeled, found.offsets)
+        (moved,) = self.forward(step, "adversarial", transformed, update_stats=False)
+
+        pair = (target, moved) if self.kl_direction == KL_DIRECTIONS[0] else (moved, target)
+        kl = tf.reduce_mean(divergences.kl_divergence(*pair))
+        entropy = tf.reduce_mean(divergences.entropy(clean))
+        supervised = tf.reduce_mean(base.cross_entropy(labels, labeled_logits))
+        weight = self.consistency * schedules.rampup(step, self.consistency_rampup)
+        loss = supervised + weight * kl + self.entropy_multiplier * entropy
+
+        flipped = tf.argmax(moved, axis=-1) != tf.argmax(target, axis=-1)
+        return loss, {
+            "cross_entropy": supervised,
+            "kl": kl,
+            "entropy": entropy,
+            "flipped": tf.reduce_mean(tf.cast(flipped, tf.float32)),
+            "fallback": tf.reduce_mean(tf.cast(found.fallback, tf.float32)),
+            "lambda": weight,
+            **{f"epsilon_{t.name}": e for t, e in zip(self.transform.transforms, epsilons)},
+        }
+
+    def offsets(self, images, clean_logits, epsilons, step, search: bool) -> adversary.Found:
+        """The offsets of this step for `images` [B, H, W, C]: adversarial, or random."""
+        rows = draws.Rows(images.shape[0])
+        seed = draws.seed_for(self.seed, step, "direction")
+        drawn = self.transform.random_direction(rows.total, images.shape[1:], seed)
+        direction = [rows(v) for v in drawn]
+
+        def logits(moved, iteration):
+            return self.forward(step, f"search{iteration}", moved, update_stats=False)[0]
+
+        options = self.search_options if search else {"power_iterations": 0}
+        return adversary.search(
+            self.transform, logits, images, clean_logits, direction, epsilons, **options
+        )
+
+    def examine(self, images, step):
+        """What the adversary does to `images` (as stored) at `step`, at full ε, and its strength.
+
+        Returns the preprocessed `images`, the `transformed` ones, the `offsets` by name, and the
+        KL reached per image, [B], by the search (`adversarial_kl`) and by the random direction it
+        starts from (`random_kl`).
+        """
+        images = self.preprocessing(images)
+        (clean,) = self.forward(step, "clean", images, update_stats=False)
+        epsilons = [t.epsilon for t in self.transform.transforms]
+        examined = {"images": images}
+        for name, search in (("random_kl", False), ("adversarial_kl", True)):
+            found = self.offsets(images, clean, epsilons, step, search)
+            transformed = self.transform.apply(images, found.offsets)
+            (moved,) = self.forward(step, "adversarial", transformed, update_stats=False)
+            examined[name] = divergences.kl_divergence(clean, moved)
+            if search == self.search:
+                examined["transformed"] = transformed
+                names = (t.name for t in self.transform.transforms)
+                examined["offsets"] = dict(zip(names, found.offsets))
+        return examined

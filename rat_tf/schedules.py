@@ -1,0 +1,21 @@
+"""Ramps and the learning rate as functions of the step."""
+
+import tensorflow as tf
+
+
+def rampup(step, length: int) -> tf.Tensor:
+    """exp(-5 (1 - min(t/T, 1))²), Mean Teacher's sigmoid shape; 1 throughout where T = 0.
+
+    The paper ramps λ over T = 200,000 steps and, with ε-rampup, ε over T = 400,000.
+    """
+    if length == 0:
+        return tf.ones([])
+    progress = tf.minimum(tf.cast(step, tf.float32) / length, 1.0)
+    return tf.exp(-5.0 * (1.0 - progress) ** 2)
+
+
+def learning_rate(initial: float, decay_at: int, decay: float):
+    """`initial`, multiplied by `decay` after `decay_at` steps (the paper: 0.2 after 400,000)."""
+    return tf.keras.optimizers.schedules.PiecewiseConstantDecay(
+        [decay_at], [initial, initial * decay]
+    )

@@ -1,0 +1,173 @@
+"""Trains one classifier from few labels and many unlabelled images.
+
+    python -m rat_tf.train --flagfile=configs/digits50.cfg [--method=vat] [--seed=1] …
+
+Results are in --run_dir. A run that was killed goes on when the same command is given again.
+Exit status: 0 finished, 2 a mistake in flags or data, 75 interrupted by Ctrl-C or SIGTERM
+(everything is saved).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import tensorflow as tf
+
+from rat_tf import checkpoints, data, devices, figures, methods, runs, schedules, watching
+from rat_tf import config as config_lib
+from rat_tf.data import preprocess, streams
+
+EXAMINED = 64  # unlabelled images on which the adversary is looked at
+
+
+def main(config: config_lib.Config) -> None:
+    run = runs.Run(config.run_dir)
+    run.check(config)
+    result = run.finished()
+    if result:
+        print(f"{run.folder} is finished; nothing to do.\n{verdict(result)}")
+        return
+    strategy = devices.prepare(config)
+    images = data.load(config)
+    worker = devices.worker_index(strategy)
+    if worker == 0:
+        run.create(config, images)
+    try:
+        result = train(config, run, images, strategy, worker)
+    except checkpoints.Interrupted as signal:
+        print(f"\n{signal}: saved; the same command goes on from here.", file=sys.stderr)
+        sys.exit(checkpoints.STOPPED)
+    print(f"{verdict(result)}\nresults in {run.folder}")
+
+
+def verdict(result: dict) -> str:
+    text = "validation error {best_validation_error:.2%} at step {best_step}".format(**result)
+    if result["test_error"] is not None:
+        text += f", test error there {result['test_error']:.2%}"
+    return text
+
+
+def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -> dict:
+    """Trains from wherever the run folder stands to the end; returns what result.json holds."""
+    chief, run = run, run.of_worker(worker)
+    os.makedirs(run.folder, exist_ok=True)
+    with strategy.scope():
+        model = build(config, images)
+        checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
+        start = checkpoint.restore()
+    if start:
+        print(f"going on from step {start}")
+
+    # The callbacks that others read from come first; what must survive a crash is saved last.
+    columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
+    columns += watching.Examination.COLUMNS
+    looked_at = images.unlabeled.take(slice(EXAMINED)).images
+    curves = watching.Curves(run, columns, start, config.tensorboard)
+    examination = watching.Examination(looked_at, curves)
+    try:
+        model.fit(
+            stream(config, images, strategy, start),
+            steps_per_epoch=config.interval,
+            epochs=config.iterations // config.interval,
+            validation_data=streams.evaluation(images.validation),
+            validation_freq=config.validate_every // config.interval,
+            callbacks=[
+                examination,
+                curves,
+                watching.Progress(config, start),
+                watching.Health(),
+                checkpoint,
+            ],
+        )
+    finally:
+        checkpoint.close()
+
+    rows = run.rows()
+    result = {
+        "method": config.method,
+        "dataset": config.dataset,
+        "labels": config.labels,
+        "transforms": repr(config.transform()) if config.method != "supervised" else None,
+        "seed": config.seed,
+        "split_seed": config.split_seed,
+        "iterations": config.iterations,
+        "split_hash": images.split.hash,
+        **evaluate(model, checkpoint, images.test),
+        "seconds": rows[-1]["seconds"],
+        "images_per_second": (config.labeled_batch + config.unlabeled_batch)
+        * config.iterations
+        / rows[-1]["seconds"],
+    }
+    examined = model.examine(looked_at, tf.constant(config.iterations, tf.int64))
+    figures.summary(run.summary, rows, examined, f"{run.folder}: {verdict(result)}")
+    runs.write(run.result, json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def evaluate(model: methods.Method, checkpoint: checkpoints.Checkpoints, test) -> dict:
+    """The paper's protocol: the test error at the step of the lowest validation error.
+
+    The averaged weights, if there are any, have a best step and a test error of their own.
+    """
+
+    def errors():
+        if not len(test):  # a folder of one's own may have no test set
+            return dict.fromkeys(model.candidates)
+        return model.evaluate(streams.evaluation(test), return_dict=True, verbose=0)
+
+    result, last = {}, errors()
+    for monitor in model.candidates:
+        prefix = monitor.removesuffix("error")  # "" or "ema_"
+        step = checkpoint.restore_best(monitor)
+        result[f"{prefix}best_validation_error"] = float(checkpoint.best_error[monitor].numpy())
+        result[f"{prefix}best_step"] = step
+        result[f"{prefix}test_error"] = errors()[monitor]
+        result[f"{prefix}last_test_error"] = last[monitor]
+    return result
+
+
+def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
+    """The training batches from step `start` on, each replica's rows of the global batch."""
+    labeled_batch, unlabeled_batch = config.labeled_batch, config.unlabeled_batch
+    if config.method == "supervised":
+        # As many images per step as the other methods see, all of them labelled.
+        labeled_batch, unlabeled_batch = labeled_batch + unlabeled_batch, 0
+
+    def of_worker(context):
+        local = context.num_replicas_in_sync // context.num_input_pipelines
+        return streams.training(
+            images.labeled,
+            images.unlabeled,
+            labeled_batch,
+            unlabeled_batch,
+            config.seed,
+            start,
+            replicas=local,
+            first_replica=local * context.input_pipeline_id,
+            all_replicas=context.num_replicas_in_sync,
+        )
+
+    return strategy.distribute_datasets_from_function(of_worker)
+
+
+def build(config: config_lib.Config, images: data.Data) -> methods.Method:
+    """The compiled model with all its variables made."""
+    preprocessing = preprocess.build(config, images)
+    model = methods.build(config, len(images.class_names), preprocessing)
+    rate = schedules.learning_rate(config.learning_rate, config.decay_at, config.decay)
+    model.compile(
+        tf.keras.optimizers.Adam(rate, epsilon=1e-8),
+        jit_compile=config.jit_compile,
+        steps_per_execution=config.steps_per_execution,
+    )
+    example = preprocessing(images.labeled.take(slice(1)).images)
+    for network in model.candidates.values():
+        network(example)
+    model.optimizer.build(model.network.trainable_variables)
+    return model
+
+
+if __name__ == "__main__":
+    config_lib.run(main)

@@ -1,0 +1,190 @@
+"""What a user sees of a run while it goes on: curves, progress, and warnings in plain words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import sys
+import time
+
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import runs
+
+SHOWN = ("loss", "cross_entropy", "kl", "val_error", "val_ema_error")
+
+
+class Curves(tf.keras.callbacks.Callback):
+    """One row per interval to metrics.csv and TensorBoard, against the step.
+
+    After a resume both are first cut back to the restored step: no gap, and nothing twice.
+    """
+
+    def __init__(self, run: runs.Run, columns, start: int, tensorboard: bool):
+        super().__init__()
+        self._run = run
+        self._columns = ["step", "seconds", *columns]
+        rows = [row for row in run.rows() if row["step"] <= start]
+        self._spent = rows[-1]["seconds"] if rows else 0.0
+        runs.write(run.metrics, _csv(self._columns, rows, header=True))
+        self._writer = None
+        if tensorboard:
+            _cut_events(run.tensorboard, start)
+            self._writer = tf.summary.create_file_writer(run.tensorboard)
+        self._began = time.time()
+
+    def on_epoch_end(self, epoch, logs=None):
+        step = int(self.model.optimizer.iterations.numpy())
+        # Shared with the callbacks that follow.
+        logs["step"], logs["seconds"] = step, self._spent + time.time() - self._began
+        with open(self._run.metrics, "a", newline="") as file:
+            file.write(_csv(self._columns, [logs]))
+        if self._writer:
+            with self._writer.as_default(step):
+                for name in self._columns[1:]:
+                    if name in logs:
+                        tf.summary.scalar(name, logs[name])
+            self._writer.flush()
+
+    def images(self, examined: dict, step: int) -> None:
+        """Panels of original, transformed and difference, and the offsets' histograms."""
+        if not self._writer:
+            return
+        original, transformed = _visible(examined["images"]), _visible(examined["transformed"])
+        difference = 0.5 + (transformed - original) / 2
+        with self._writer.as_default(step):
+            panel = tf.concat([original, transformed, difference], axis=2)
+            tf.summary.image("original, transformed, difference", panel, max_outputs=8)
+            for name, offset in examined["offsets"].items():
+                tf.summary.histogram(f"offset_{name}", offset)
+
+
+class Progress(tf.keras.callbacks.ProgbarLogger):
+    """Keras' progress bar in a terminal, with the few numbers that matter; else a line a time."""
+
+    def __init__(self, config: config_lib.Config, start: int):
+        super().__init__(count_mode="steps")
+        self._total = config.iterations
+        self._done = start
+        self._began = time.time()
+        self._start = start
+        self._bar = sys.stdout.isatty()
+
+    def set_params(self, params):
+        super().set_params({**params, "verbose": int(self._bar)})
+
+    def on_train_batch_end(self, batch, logs=None):
+        super().on_train_batch_end(batch, _only(SHOWN, logs))
+
+    def on_epoch_end(self, epoch, logs=None):
+        super().on_epoch_end(epoch, _only(SHOWN, logs))
+        if not self._bar:
+            step = logs["step"]
+            rate = (step - self._start) / (time.time() - self._began)
+            left = time.strftime("%H:%M:%S", time.gmtime((self._total - step) / max(rate, 1e-9)))
+            numbers = "  ".join(f"{k} {v:.4f}" for k, v in _only(SHOWN, logs).items())
+            print(
+                f"step {step}/{self._total}  {numbers}  {rate:.1f} steps/s  ETA {left}", flush=True
+            )
+
+
+class Health(tf.keras.callbacks.Callback):
+    """Says in plain words when training does not do what it should; ends it when it is lost."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        if not math.isfinite(logs["loss"]):
+            raise config_lib.UserError(
+                f"the loss is {logs['loss']} at step {logs['step']}: training has diverged. The "
+                "last checkpoint is from before. Try a smaller --learning_rate or smaller ε in "
+                "--transforms, a longer --epsilon_rampup, or --mixed_precision off."
+            )
+        if logs.get("kl", 1) < 1e-6:
+            _warn(
+                f"the KL under the transformations is flat at zero ({logs['kl']:.1e}): nothing is "
+                "learned from unlabelled images. Larger ε in --transforms may help; so may a lower "
+                "--entropy_multiplier if the network is saturated."
+            )
+        if logs.get("fallback", 0) > 0.5:
+            _warn(
+                f"the search finds no gradient for {logs['fallback']:.0%} of the images and uses "
+                "random transformations there. Try a larger --xi such as 1e-2 or 0.1eps."
+            )
+        if logs.get("top_class", 0) > 0.95:
+            _warn(
+                f"{logs['top_class']:.0%} of the unlabelled images are put into one class: "
+                "predictions have collapsed. Try a lower --consistency, a longer "
+                "--consistency_rampup or smaller ε in --transforms."
+            )
+        if logs.get("adversarial_kl", 1) < logs.get("random_kl", 0):
+            _warn(
+                f"the adversary (KL {logs['adversarial_kl']:.3f}) is no stronger than random "
+                f"transformations ({logs['random_kl']:.3f}). Try --xi=0.1eps or --ascent=steepest."
+            )
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr, flush=True)
+
+
+class Examination(tf.keras.callbacks.Callback):
+    """At every validation looks at a fixed batch of unlabelled images.
+
+    It logs the share of the most predicted class, and for a method with transformations the KL
+    that the adversary reaches and the KL of random transformations.
+    """
+
+    COLUMNS = ("top_class", "adversarial_kl", "random_kl")
+
+    def __init__(self, images, curves: Curves):
+        super().__init__()
+        self._images = images
+        self._curves = curves
+        self.latest = None
+
+    def on_epoch_end(self, epoch, logs=None):
+        if "val_error" not in logs:
+            return
+        predicted = tf.argmax(self.model(self._images), axis=-1)
+        logs["top_class"] = float(tf.reduce_max(tf.math.bincount(predicted))) / len(self._images)
+        step = tf.identity(self.model.optimizer.iterations)
+        self.latest = self.model.examine(self._images, step)
+        if self.latest:
+            for name in self.COLUMNS[1:]:
+                logs[name] = float(tf.reduce_mean(self.latest[name]))
+            self._curves.images(self.latest, int(step))
+
+
+def _only(names, logs) -> dict:
+    return {name: logs[name] for name in names if name in (logs or {})}
+
+
+def _visible(images) -> tf.Tensor:
+    """Preprocessed images, stretched to [0, 1] for the eye."""
+    low, high = tf.reduce_min(images), tf.reduce_max(images)
+    images = tf.clip_by_value((images - low) / (high - low), 0, 1)
+    return images if images.shape[-1] in (1, 3) else images[..., :1]
+
+
+def _csv(columns, rows, header: bool = False) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    if header:
+        writer.writeheader()
+    writer.writerows({k: f"{v:.9g}" for k, v in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def _cut_events(folder: str, step: int) -> None:
+    """Removes the TensorBoard events after `step`, which a resumed run will write again."""
+    for name in tf.io.gfile.glob(os.path.join(folder, "events.*")):
+        kept = []
+        for record in tf.data.TFRecordDataset(name).ignore_errors():
+            if tf.compat.v1.Event.FromString(record.numpy()).step <= step:
+                kept.append(record.numpy())
+        with tf.io.TFRecordWriter(name + ".tmp") as writer:
+            for record in kept:
+                writer.write(record)
+        os.replace(name + ".tmp", name)

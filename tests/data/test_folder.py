@@ -1,0 +1,160 @@
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import data as data_lib
+from rat_tf.data import sources
+from tests.data import make
+
+
+def settings(root, **changes):
+    values = {"dataset": f"folder:{root}", "labels": 6, "validation": 0.25}
+    return config_lib.Config(**{**values, **changes})
+
+
+def refused(root, match, **changes):
+    with pytest.raises(config_lib.UserError, match=match):
+        data_lib.load(settings(root, **changes))
+
+
+def test_images_classes_and_parts_are_those_written(tmp_path):
+    written = make.folder(tmp_path)
+    source = sources.load(settings(tmp_path))
+    assert source.class_names == ("cat", "dog")
+    train = [image for name, image in written.items() if not name.startswith("test")]
+    np.testing.assert_array_equal(source.train.images, train)
+    np.testing.assert_array_equal(source.train.labels, [0] * 6 + [1] * 6 + [-1] * 5)
+    np.testing.assert_array_equal(source.test.labels, [0, 0, 1, 1])
+
+
+def test_split_of_a_folder(tmp_path):
+    make.folder(tmp_path)
+    data = data_lib.load(settings(tmp_path))
+    assert [len(data.labeled), len(data.validation), len(data.unlabeled)] == [6, 3, 3 + 5]
+    everything = data_lib.load(settings(tmp_path, labels=0))
+    assert [len(everything.labeled), len(everything.unlabeled)] == [9, 5]
+
+
+def test_validation_folder_is_used(tmp_path):
+    make.folder(tmp_path)
+    image = make.pixels(1, seed=9)[0]
+    make.png(os.path.join(tmp_path, "validation/dog/x.png"), image)
+    data = data_lib.load(settings(tmp_path, labels=12))
+    np.testing.assert_array_equal(data.validation.images, [image])
+    np.testing.assert_array_equal(data.validation.labels, [1])
+    assert len(data.labeled) == 12
+
+
+def test_formats(tmp_path):
+    make.folder(tmp_path, unlabeled=0)
+    image = np.full((6, 6, 3), 120, np.uint8)
+    image[:3] = 30
+    place = tmp_path / "unlabeled"
+    place.mkdir()
+    from PIL import Image
+
+    picture = Image.fromarray(image)
+    picture.save(place / "a.bmp")
+    picture.save(place / "b.gif", save_all=True, append_images=[Image.new("RGB", (6, 6))])
+    picture.save(place / "c.JPEG", quality=100)
+    picture.save(place / "d.jpg", quality=100)
+    found = sources.load(settings(tmp_path)).train.images[-4:]
+    np.testing.assert_allclose(found.astype(int), np.stack([image] * 4).astype(int), atol=6)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_channels(tmp_path, depth):
+    written = make.folder(tmp_path, shape=(6, 6, depth))
+    first = written["labeled/cat/0.png"].astype(np.float64)
+    colour = sources.load(settings(tmp_path)).train.images[0]
+    grey = sources.load(settings(tmp_path, channels=1)).train.images[0]
+    without_alpha = first[..., : depth - 1] if depth in (2, 4) else first
+    if depth < 3:
+        np.testing.assert_array_equal(grey, without_alpha)
+        np.testing.assert_array_equal(colour, np.repeat(without_alpha, 3, axis=-1))
+    else:
+        np.testing.assert_array_equal(colour, without_alpha)
+        luma = without_alpha @ [[0.2989], [0.587], [0.114]]
+        np.testing.assert_allclose(grey, luma, atol=1)
+
+
+def test_mixed_sizes_need_image_size(tmp_path):
+    make.folder(tmp_path)
+    odd = os.path.join(tmp_path, "unlabeled/odd.png")
+    make.png(odd, make.pixels(1, (9, 5, 3))[0])
+    refused(tmp_path, r"--image_size: .*0\.png is 6×6 and .*odd\.png is 9×5")
+    data = data_lib.load(settings(tmp_path, image_size=4))
+    assert data.train.images.shape == (18, 4, 4, 3)
+    expected = tf.image.resize(tf.io.decode_png(tf.io.read_file(odd)), [4, 4], antialias=True)
+    np.testing.assert_allclose(data.train.images[-1], expected, atol=0.51)
+
+
+@pytest.mark.parametrize("content", [b"", b"no image", None])
+def test_broken_file_is_named_or_skipped(tmp_path, caplog, content):
+    make.folder(tmp_path)
+    broken = tmp_path / "labeled" / "cat" / "3.png"
+    broken.write_bytes(broken.read_bytes()[:60] if content is None else content)
+    refused(tmp_path, r"cat/3\.png: expected an image, found a broken file.*--skip_broken")
+    data = data_lib.load(settings(tmp_path, skip_broken=True))
+    assert len(data.train) == 16
+    assert "left out 1:" in caplog.text and "cat/3.png" in caplog.text
+
+
+def test_broken_first_file(tmp_path):
+    make.folder(tmp_path)
+    (tmp_path / "labeled" / "cat" / "0.png").write_bytes(b"x")
+    refused(tmp_path, r"cat/0\.png")
+    assert len(data_lib.load(settings(tmp_path, skip_broken=True)).train) == 16
+
+
+def test_other_files_are_named_and_hidden_ones_ignored(tmp_path):
+    make.folder(tmp_path)
+    (tmp_path / "unlabeled" / ".DS_Store").write_bytes(b"x")
+    assert len(data_lib.load(settings(tmp_path)).train) == 17
+    (tmp_path / "unlabeled" / "notes.txt").write_bytes(b"x")
+    refused(tmp_path, r"notes\.txt: expected a file that ends in \.png")
+    assert len(data_lib.load(settings(tmp_path, skip_broken=True)).train) == 17
+
+
+def test_unknown_class_folder_is_named(tmp_path):
+    make.folder(tmp_path)
+    os.rename(tmp_path / "test" / "cat", tmp_path / "test" / "cats")
+    refused(tmp_path, r"test/cats: expected a class .*did you mean 'cat'")
+
+
+def test_image_outside_a_class_folder_is_named(tmp_path):
+    make.folder(tmp_path)
+    make.png(os.path.join(tmp_path, "labeled/loose.png"), make.pixels(1)[0])
+    refused(tmp_path, r"labeled/loose\.png: expected images in folders named after their class")
+
+
+def test_empty_parts_are_named(tmp_path):
+    refused(tmp_path / "nowhere", "no such folder")
+    refused(tmp_path, "two or more folders of classes")
+    make.folder(tmp_path)
+    (tmp_path / "validation").mkdir()
+    refused(tmp_path, "validation: expected images in folders of classes, found none")
+    os.rmdir(tmp_path / "validation")
+    (tmp_path / "labeled" / "cow").mkdir()
+    refused(tmp_path, "labeled/cow: expected images, found none")
+
+
+def test_nothing_unlabelled_is_an_error_unless_supervised(tmp_path):
+    make.folder(tmp_path, unlabeled=0)
+    refused(tmp_path, "needs unlabelled images", labels=0)
+    data = data_lib.load(settings(tmp_path, labels=0, method="supervised"))
+    assert len(data.unlabeled) == 0
+
+
+def test_larger_than_memory(tmp_path):
+    make.folder(tmp_path / "set")
+    limited = settings(tmp_path / "set", memory_limit_gb=0, cache_dir=str(tmp_path / "cache"))
+    source, expected = sources.load(limited), sources.load(settings(tmp_path / "set"))
+    assert isinstance(source.train.pixels, np.memmap)
+    assert source.train.hash == expected.train.hash
+    # A changed file is another set: the cache does not hide it.
+    make.png(str(tmp_path / "set" / "unlabeled" / "deep" / "0.png"), make.pixels(1, seed=77)[0])
+    assert sources.load(limited).train.hash != expected.train.hash

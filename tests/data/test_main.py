@@ -1,0 +1,61 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+from rat_tf import config as config_lib
+from rat_tf import data as data_lib
+from rat_tf.data import __main__ as command
+from rat_tf.data import contact_sheet, sources
+from tests.data import make
+
+SMALL = {"labels": 4, "network": "wrn-10-1", "image_size": 8}
+
+
+def test_description_and_contact_sheet_of_a_folder(tmp_path, capsys):
+    written = make.folder(tmp_path / "set")
+    make.png(str(tmp_path / "set" / "test" / "cat" / "leak.png"), written["labeled/cat/0.png"])
+    run_dir = str(tmp_path / "run")
+    config = config_lib.Config(dataset=f"folder:{tmp_path}/set", run_dir=run_dir, **SMALL)
+    command.main(config)
+    printed = capsys.readouterr().out
+    data = data_lib.load(config)
+    assert data.train.hash in printed and "images 8×8×3 uint8" in printed
+    lines = {line.split()[0]: line.split()[1:] for line in printed.splitlines() if line.split()}
+    assert lines["cat"][0] == lines["dog"][0] == "2"
+    assert lines["total"] == ["4", str(len(data.unlabeled)), str(len(data.validation)), "5"]
+    assert "1 of the test images occur among labelled or unlabelled ones" in printed
+    with open(os.path.join(run_dir, "contact_sheet.png"), "rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+
+
+def test_rows_of_the_contact_sheet(tmp_path):
+    config = config_lib.Config(
+        dataset="digits", labels=50, network="wrn-10-1", preprocessing="gcn_zca",
+        cache_dir=str(tmp_path), transforms="noise:0.5,affine:0.3",
+    )
+    data = data_lib.load(config)
+    rows = contact_sheet._rows(config, data)
+    assert len(rows) == 5 and all(len(images) == 10 for _, images, _ in rows)
+    assert all(images.dtype == np.uint8 for _, images, _ in rows)
+    known = {image.tobytes() for image in data.labeled.images}
+    assert all(image.tobytes() in known for image in rows[0][1])
+    assert "noise:0.5,affine:0.3, adversarial to the untrained network" in rows[-1][0]
+    assert not np.array_equal(rows[-1][1], rows[2][1])
+
+
+def test_command_line_error_is_one_line(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "rat_tf.data", "--dataset=folder:/no/where"],
+        capture_output=True, text=True, cwd=os.getcwd(),
+    )
+    assert done.returncode == 2
+    assert "error: --dataset=folder:/no/where: there is no such folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_cache_dir(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert sources.cache_dir(config_lib.Config()) == str(tmp_path / "rat_tf")
+    assert sources.cache_dir(config_lib.Config(cache_dir="/x")) == "/x"

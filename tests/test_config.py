@@ -1,0 +1,139 @@
+"""Flags: what is refused and in which words, who wins, and what a run folder keeps of them."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from rat_tf import config as config_lib
+from rat_tf import transforms
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"method": "rta"}, ["--method", "'rta'", "did you mean 'rat'"]),
+        ({"dataset": "svnh"}, ["--dataset", "'svnh'", "did you mean 'svhn'"]),
+        ({"transforms": "noise:1,afine:0.6"}, ["--transforms", "afine:0.6", "'affine'"]),
+        ({"transforms": "affine:0"}, ["--transforms", "affine:0", "> 0"]),
+        ({"transforms": "affine:-1"}, ["--transforms", "affine:-1", "> 0"]),
+        ({"method": "vat", "transforms": "affine:1"}, ["--transforms", "vat", "noise"]),
+        ({"xi": "small"}, ["--xi", "'small'", "0.5eps"]),
+        ({"xi": "-1e-6"}, ["--xi", "'-1e-6'"]),
+        ({"network": "wrn-27-2"}, ["--network", "wrn-28-2", "'wrn-27-2'"]),
+        ({"labels": -1}, ["--labels", "-1"]),
+        ({"learning_rate": 0.0}, ["--learning_rate", "> 0", "0.0"]),
+        ({"learning_rate": float("nan")}, ["--learning_rate", "nan"]),
+        ({"power_iterations": 0}, ["--power_iterations", ">= 1"]),
+        ({"ema_decay": 1.0}, ["--ema_decay", "1.0"]),
+        ({"validate_every": 30_000}, ["--validate_every", "--iterations=500000", "30000"]),
+        ({"checkpoint_every": 4_000}, ["--checkpoint_every", "--validate_every=25000", "4000"]),
+        ({"jit_compile": True, "sampler": "resampler"}, ["--sampler", "gather"]),
+    ],
+)
+def test_a_mistake_is_named_with_what_was_expected_and_found(changes, words):
+    with pytest.raises(config_lib.UserError) as error:
+        config_lib.Config(**changes)
+    assert [word for word in words if word not in str(error.value)] == [], error.value
+
+
+def test_defaults_are_the_papers():
+    """Table 2 of the paper and its section on experiments, for SVHN."""
+    config = config_lib.Config()
+    assert (config.consistency, config.entropy_multiplier, float(config.xi)) == (0.3, 0.06, 1e-6)
+    assert (config.learning_rate, config.decay, config.decay_at) == (0.003, 0.2, 400_000)
+    assert (config.iterations, config.consistency_rampup) == (500_000, 200_000)
+    assert (config.validate_every, config.network) == (25_000, "wrn-28-2")
+    epsilons = {t.name: t.epsilon for t in config.transform().transforms}
+    assert epsilons == {"noise": 1.0, "affine": 0.6}
+    assert (config.power_iterations, config.ascent) == (1, "paper")
+    assert config.kl_direction == "clean_adversarial"
+
+
+def test_vat_is_the_noise_alone():
+    config = config_lib.Config(method="vat", transforms="affine:0.6,noise:2")
+    (noise,) = config.transform().transforms
+    assert isinstance(noise, transforms.Noise) and noise.epsilon == 2
+
+
+def test_xla_gets_the_sampler_it_can_compile():
+    sampler = lambda **flags: config_lib.Config(**flags).transform().transforms[1].sampler  # noqa: E731
+    assert sampler() == "resampler"
+    assert sampler(jit_compile=True) == "gather"
+    assert sampler(sampler="gather") == "gather"
+
+
+def test_a_flagfile_makes_the_same_config_again(tmp_path):
+    config = config_lib.Config(
+        method="random", labels=50, transforms="tps:0.5", sync_batch_norm=True, mixed_precision=""
+    )
+    path = tmp_path / "flags.cfg"
+    path.write_text(config.flagfile())
+    assert config_lib.from_file(str(path)) == config
+    assert config_lib.from_file(str(path), seed=7) == dataclasses.replace(config, seed=7)
+
+
+def test_a_broken_flagfile_is_named(tmp_path):
+    path = tmp_path / "flags.cfg"
+    path.write_text("--labels=many\n")
+    with pytest.raises(config_lib.UserError, match="flags.cfg.*labels"):
+        config_lib.from_file(str(path))
+
+
+def test_differences_name_what_changes_the_result_and_nothing_else():
+    here = config_lib.Config(seed=1, run_dir="a", data_dir="b", steps_per_execution=5)
+    (line,) = here.differences(config_lib.Config(seed=2, run_dir="c"))
+    assert "--seed=1" in line and "--seed=2" in line
+
+
+def _print(folder, *arguments):
+    """What a command prints of its config."""
+    code = (
+        "from rat_tf import config;"
+        "config.run(lambda c: print(c.labels, c.seed, c.network, c.run_dir))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+    )
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Flagfiles that nest, in a folder from which rat_tf can be imported."""
+    (tmp_path / "base.cfg").write_text("--labels=70\n--seed=5\n--network=wrn-10-1\n")
+    (tmp_path / "top.cfg").write_text("# a comment\n--flagfile=base.cfg\n--seed=6\n")
+    monkeypatch.setenv("PYTHONPATH", str(config_lib.__file__).rsplit("/rat_tf/", 1)[0])
+    return tmp_path
+
+
+def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(folder):
+    expected = "70 7 wrn-10-1 runs/top/rat-seed7"
+    assert _print(folder, "--seed=7", "--flagfile=top.cfg") == (0, expected, "")
+    assert _print(folder, "--flagfile", "top.cfg", "--seed", "7") == (0, expected, "")
+
+
+def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(folder):
+    for arguments, words in (
+        (["--metod=rat"], "method"),
+        (["--flagfile=missing.cfg"], "missing.cfg"),
+        (["--labels=many"], "labels"),
+        (["stray"], "stray"),
+    ):
+        status, out, err = _print(folder, *arguments)
+        assert (status, out) == (2, "") and words in err
+        assert err.startswith("error: ") and "Traceback" not in err
+
+
+def test_help_shows_every_flag_with_its_default_in_groups():
+    text = config_lib.help_text("What it does.")
+    for field in dataclasses.fields(config_lib.Config):
+        assert f"--{field.name}\n" in text
+    for group in ("Method:", "Data:", "Training:", "Machine:"):
+        assert f"\n{group}\n" in text
+    assert "[0.003]" in text and text.startswith("What it does.")

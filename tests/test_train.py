@@ -1,0 +1,258 @@
+"""The training command end to end: results, resuming after every kind of interruption, devices.
+
+Runs are real processes where a process is what is tested; the others share this one.
+"""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rat_tf import checkpoints, train, watching
+from rat_tf import config as config_lib
+
+TINY = {
+    "dataset": "digits",
+    "labels": 20,
+    "network": "wrn-10-1",
+    "labeled_batch": 10,
+    "unlabeled_batch": 10,
+    "iterations": 24,
+    "validate_every": 8,
+    "checkpoint_every": 4,
+    "consistency_rampup": 10,
+    "decay_at": 16,
+    "ema_decay": 0.9,
+}
+
+
+def command(run_dir, **changes):
+    flags = {**TINY, "run_dir": str(run_dir), **changes}
+    return [sys.executable, "-m", "rat_tf.train", *(f"--{k}={v}" for k, v in flags.items())]
+
+
+def start(run_dir, **changes):
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command(run_dir, **changes), stdout=pipe, stderr=pipe, text=True)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def rows(run_dir):
+    with open(os.path.join(run_dir, "metrics.csv"), newline="") as file:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
+
+
+def result(run_dir):
+    with open(os.path.join(run_dir, "result.json")) as file:
+        found = json.load(file)
+    return {k: v for k, v in found.items() if k not in ("seconds", "images_per_second")}
+
+
+def last_state(run_dir):
+    """Every tensor of the last checkpoint: weights, optimiser, averages, metrics, best so far."""
+    reader = tf.train.load_checkpoint(os.path.join(run_dir, "checkpoints"))
+    return {
+        name: reader.get_tensor(name)
+        for name in reader.get_variable_to_shape_map()
+        if name != "_CHECKPOINTABLE_OBJECT_GRAPH"
+    }
+
+
+def events(run_dir):
+    """(step, tag) of every scalar in the TensorBoard logs."""
+    found = []
+    folder = os.path.join(run_dir, "tensorboard")
+    for name in sorted(os.listdir(folder)):
+        for record in tf.data.TFRecordDataset(os.path.join(folder, name)).as_numpy_iterator():
+            event = tf.compat.v1.Event.FromString(record)
+            found += [(event.step, value.tag) for value in event.summary.value]
+    return sorted(found)
+
+
+def assert_same_run(run_dir, whole):
+    """The curves, the result and the last state are the same bit for bit."""
+    assert rows(run_dir) == rows(whole)
+    assert result(run_dir) == result(whole)
+    assert events(run_dir) == events(whole)
+    mine, reference = last_state(run_dir), last_state(whole)
+    assert mine.keys() == reference.keys()
+    for name, value in reference.items():
+        np.testing.assert_array_equal(mine[name], value, err_msg=name)
+
+
+def wait_for_step(run_dir, step, process):
+    deadline = time.time() + 120
+    while time.time() < deadline and process.poll() is None:
+        try:
+            if any(int(row["step"] or 0) >= step for row in rows(run_dir)):
+                return
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.005)
+    raise AssertionError(f"step {step} not seen: {finish(process)}")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nothing interrupts."""
+    run_dir = tmp_path_factory.mktemp("whole") / "run"
+    status, out, err = finish(start(run_dir))
+    assert status == 0, err
+    assert "Traceback" not in err and "Unable to register" not in err
+    assert "step 24/24" in out and "test error" in out
+    return run_dir
+
+
+def test_results_say_what_was_done(whole):
+    found = result(whole)
+    expected = {"method": "rat", "dataset": "digits", "labels": 20, "seed": 0, "split_seed": 1}
+    assert expected.items() <= found.items() and found["iterations"] == 24
+    validated = [row for row in rows(whole) if row["val_error"]]
+    assert [row["step"] for row in rows(whole)] == ["4", "8", "12", "16", "20", "24"]
+    assert [row["step"] for row in validated] == ["8", "16", "24"]
+    # The best step is the first of the lowest validation errors, of each set of weights its own.
+    for prefix in ("", "ema_"):
+        errors = [float(row[f"val_{prefix}error"]) for row in validated]
+        assert found[f"{prefix}best_validation_error"] == pytest.approx(min(errors), abs=1e-7)
+        assert found[f"{prefix}best_step"] == 8 * (1 + int(np.argmin(errors)))
+        assert 0 <= found[f"{prefix}test_error"] <= 1
+    for name in ("flags.cfg", "environment.json", "split.json", "data.json"):
+        assert (whole / name).stat().st_size > 0
+    assert (whole / "summary.png").read_bytes().startswith(b"\x89PNG")
+    assert (8, "adversarial_kl") in events(whole) and (24, "loss") in events(whole)
+    environment = json.loads((whole / "environment.json").read_text())
+    assert environment["packages"]["tensorflow"] == tf.__version__
+
+
+def test_a_finished_run_is_left_alone_and_other_flags_are_refused(whole, capsys):
+    before = {name: (whole / name).stat().st_mtime_ns for name in os.listdir(whole)}
+    train.main(config_lib.Config(**TINY, run_dir=str(whole)))
+    assert "finished" in capsys.readouterr().out
+    with pytest.raises(config_lib.UserError, match="--seed=0 there, --seed=1 here"):
+        train.main(config_lib.Config(**TINY, seed=1, run_dir=str(whole)))
+    assert before == {name: (whole / name).stat().st_mtime_ns for name in os.listdir(whole)}
+
+
+def test_a_folder_of_something_else_is_not_touched(tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(config_lib.UserError, match="--run_dir.*flags.cfg"):
+        train.main(config_lib.Config(**TINY, run_dir=str(tmp_path)))
+    assert os.listdir(tmp_path) == ["thesis.tex"]
+
+
+def test_killed_and_started_again_is_as_if_never_killed(whole, tmp_path):
+    process = start(tmp_path)
+    wait_for_step(tmp_path, 12, process)
+    process.kill()
+    status, _, _ = finish(process)
+    assert status == -signal.SIGKILL
+    status, out, err = finish(start(tmp_path))
+    assert status == 0 and "going on from step" in out, err
+    assert_same_run(tmp_path, whole)
+
+
+def test_sigterm_saves_in_the_middle_of_an_interval_and_goes_on(
+    whole, tmp_path, monkeypatch, capsys
+):
+    shown = watching.Progress.on_train_batch_end
+
+    def signalled(self, batch, logs=None):
+        shown(self, batch, logs)
+        if self.model.optimizer.iterations == 10:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    config = config_lib.Config(**TINY, run_dir=str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(watching.Progress, "on_train_batch_end", signalled)
+        with pytest.raises(SystemExit) as stop:
+            train.main(config)
+    assert stop.value.code == checkpoints.STOPPED
+    assert "SIGTERM: saved" in capsys.readouterr().err
+    assert not os.path.exists(tmp_path / "result.json")
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    train.main(config)
+    assert "going on from step 10" in capsys.readouterr().out
+    assert_same_run(tmp_path, whole)
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(whole, tmp_path):
+    """The run as a crash at its very end would leave it, and then a bad disk."""
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "result.json").unlink()
+    data = tmp_path / "checkpoints" / "step-24.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[: data.stat().st_size // 2])
+    status, out, err = finish(start(tmp_path))
+    assert status == 0 and "step-24 cannot be read" in err and "Traceback" not in err
+    assert "going on from step 20" in out
+    assert_same_run(tmp_path, whole)
+
+
+def test_flags_cfg_reproduces_the_run(whole, tmp_path):
+    config = config_lib.from_file(str(whole / "flags.cfg"), run_dir=str(tmp_path), iterations=8)
+    train.main(config)
+    assert rows(tmp_path) == rows(whole)[:2]
+
+
+def _losses(run_dir, columns=("loss", "kl", "gradient_norm")):
+    return np.array([[float(row[name]) for name in columns] for row in rows(run_dir)])
+
+
+def _short(tmp_path, **changes):
+    config = {**TINY, "ema_decay": 0.0, "iterations": 4, "validate_every": 2, "tensorboard": False}
+    config = config_lib.Config(**{**config, **changes}, run_dir=str(tmp_path))
+    train.main(config)
+    return _losses(tmp_path)
+
+
+def test_two_replicas_give_the_curves_of_one(tmp_path):
+    flags = {"sync_batch_norm": True, "augment_granularity": "image", "augment_noise": 0.1}
+    one = _short(tmp_path / "one", **flags)
+    two = _short(tmp_path / "two", **flags, logical_devices=2)
+    np.testing.assert_allclose(two, one, rtol=2e-3)
+
+
+def test_xla_gives_the_same_curves(tmp_path):
+    plain = _short(tmp_path / "plain", sampler="gather")
+    compiled = _short(tmp_path / "compiled", jit_compile=True)
+    np.testing.assert_allclose(compiled, plain, rtol=2e-3)
+
+
+def test_several_steps_per_execution_change_nothing(tmp_path):
+    plain = _short(tmp_path / "plain")
+    several = _short(tmp_path / "several", steps_per_execution=2)
+    np.testing.assert_array_equal(several, plain)
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_mixed_precision_trains(tmp_path, precision):
+    plain = _short(tmp_path / "plain")
+    try:
+        mixed = _short(tmp_path / "mixed", mixed_precision=precision)
+    finally:
+        tf.keras.mixed_precision.set_global_policy("float32")
+    np.testing.assert_allclose(mixed[0], plain[0], rtol=0.1)
+    assert all(float(row["fallback"]) < 0.2 for row in rows(tmp_path / "mixed"))
+
+
+def test_a_batch_that_does_not_divide_by_the_replicas_is_refused(tmp_path):
+    with pytest.raises(config_lib.UserError, match="--labeled_batch.*2 replicas, got 9"):
+        _short(tmp_path, labeled_batch=9, logical_devices=2)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_diverged_run_stops_and_says_what_to_try(tmp_path):
+    with pytest.raises(config_lib.UserError, match="diverged.*--learning_rate"):
+        _short(tmp_path, learning_rate=1e30)
+    assert tf.train.latest_checkpoint(tmp_path / "checkpoints") is None
