@@ -18,6 +18,9 @@ import os
 import tempfile
 import time
 
+import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
+
+# isort: split
 import numpy as np
 import tensorflow as tf
 from absl import app, flags

@@ -58,14 +58,20 @@ class Checkpoints(tf.keras.callbacks.Callback):
     def restore(self) -> int:
         """Restores the newest checkpoint that can be read; returns its step, 0 if there is none."""
         state = tf.train.get_checkpoint_state(self._restored)
-        for path in reversed(state.all_model_checkpoint_paths if state else []):
+        paths = state.all_model_checkpoint_paths if state else []
+        for path in reversed(paths):
             try:
                 self._state.restore(path).assert_consumed()
                 break
-            except (tf.errors.OpError, AssertionError) as error:
+            except Exception as error:  # a damaged file raises whatever its damage leads to
                 reason = str(error).partition("\n")[0]
-                print(f"warning: {path} cannot be read, the one before it is: {reason}",
-                      file=sys.stderr)
+                print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
+        else:
+            if paths:
+                raise config_lib.UserError(
+                    f"--run_dir: no checkpoint in {self._restored} can be read; remove the run "
+                    "folder to start over"
+                )
         step = self.step
         if step % self._interval:
             self._resumed_means = [m.get_weights() for m in self._model.metrics]

@@ -10,12 +10,14 @@ import zlib
 
 import tensorflow as tf
 
+ALGORITHM = "philox"  # by name: left to TensorFlow, XLA and other devices would draw differently
+
 
 def seed_for(seed: int, step, name: str) -> tf.Tensor:
     """A stateless seed of shape [2] for the draw called `name` of step `step`."""
     fold_in = tf.random.experimental.stateless_fold_in
-    key = fold_in(tf.constant([seed, 0], tf.int64), tf.cast(step, tf.int64))
-    return fold_in(key, tf.constant(zlib.crc32(name.encode()), tf.int64))
+    key = fold_in(tf.constant([seed, 0], tf.int64), tf.cast(step, tf.int64), ALGORITHM)
+    return fold_in(key, tf.constant(zlib.crc32(name.encode()), tf.int64), ALGORITHM)
 
 
 class Rows:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import checkpoints, train, watching
+from rat_tf import checkpoints, train
 from rat_tf import config as config_lib
 
 TINY = {
@@ -66,7 +66,7 @@ def last_state(run_dir):
     return {
         name: reader.get_tensor(name)
         for name in reader.get_variable_to_shape_map()
-        if name != "_CHECKPOINTABLE_OBJECT_GRAPH"
+        if name != "_CHECKPOINTABLE_OBJECT_GRAPH" and not name.startswith("save_counter")
     }
 
 
@@ -163,27 +163,29 @@ def test_killed_and_started_again_is_as_if_never_killed(whole, tmp_path):
     assert_same_run(tmp_path, whole)
 
 
-def test_sigterm_saves_in_the_middle_of_an_interval_and_goes_on(
-    whole, tmp_path, monkeypatch, capsys
-):
-    shown = watching.Progress.on_train_batch_end
+SIGNALLED = """
+import os, signal
+from rat_tf import config, train, watching
+shown = watching.Progress.on_train_batch_end
+def signalled(self, batch, logs=None):
+    shown(self, batch, logs)
+    if self.model.optimizer.iterations == 10:
+        os.kill(os.getpid(), signal.SIGTERM)
+watching.Progress.on_train_batch_end = signalled
+config.run(train.main)
+"""
 
-    def signalled(self, batch, logs=None):
-        shown(self, batch, logs)
-        if self.model.optimizer.iterations == 10:
-            os.kill(os.getpid(), signal.SIGTERM)
 
-    config = config_lib.Config(**TINY, run_dir=str(tmp_path))
-    with monkeypatch.context() as patch:
-        patch.setattr(watching.Progress, "on_train_batch_end", signalled)
-        with pytest.raises(SystemExit) as stop:
-            train.main(config)
-    assert stop.value.code == checkpoints.STOPPED
-    assert "SIGTERM: saved" in capsys.readouterr().err
+def test_sigterm_saves_in_the_middle_of_an_interval_and_goes_on(whole, tmp_path):
+    arguments = command(tmp_path)[3:]
+    first = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, *arguments], capture_output=True, text=True, check=False
+    )
+    assert first.returncode == checkpoints.STOPPED
+    assert "SIGTERM: saved" in first.stderr and "Traceback" not in first.stderr
     assert not os.path.exists(tmp_path / "result.json")
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    train.main(config)
-    assert "going on from step 10" in capsys.readouterr().out
+    status, out, err = finish(start(tmp_path))
+    assert status == 0 and "going on from step 10" in out, err
     assert_same_run(tmp_path, whole)
 
 
@@ -200,8 +202,8 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(whole, tmp_path)
 
 
 def test_flags_cfg_reproduces_the_run(whole, tmp_path):
-    config = config_lib.from_file(str(whole / "flags.cfg"), run_dir=str(tmp_path), iterations=8)
-    train.main(config)
+    again = [f"--flagfile={whole}/flags.cfg", f"--run_dir={tmp_path}", "--iterations=8"]
+    subprocess.run([sys.executable, "-m", "rat_tf.train", *again], check=True)
     assert rows(tmp_path) == rows(whole)[:2]
 
 
@@ -211,6 +213,8 @@ def _losses(run_dir, columns=("loss", "kl", "gradient_norm")):
 
 def _short(tmp_path, **changes):
     config = {**TINY, "ema_decay": 0.0, "iterations": 4, "validate_every": 2, "tensorboard": False}
+    # At the kink of bilinear sampling the last bit decides a gradient: a larger ξ is off it.
+    config["xi"] = "0.1eps"
     config = config_lib.Config(**{**config, **changes}, run_dir=str(tmp_path))
     train.main(config)
     return _losses(tmp_path)
@@ -236,14 +240,18 @@ def test_several_steps_per_execution_change_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
-def test_mixed_precision_trains(tmp_path, precision):
-    plain = _short(tmp_path / "plain")
-    try:
-        mixed = _short(tmp_path / "mixed", mixed_precision=precision)
-    finally:
-        tf.keras.mixed_precision.set_global_policy("float32")
-    np.testing.assert_allclose(mixed[0], plain[0], rtol=0.1)
-    assert all(float(row["fallback"]) < 0.2 for row in rows(tmp_path / "mixed"))
+def test_mixed_precision_trains(tmp_path, precision, monkeypatch):
+    # Some virtual machines announce AMX and do not let it be used: oneDNN would believe them.
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
+    short = {"iterations": 4, "validate_every": 4, "ema_decay": 0.0}
+    plain, mixed = start(tmp_path / "plain", **short), start(
+        tmp_path / "mixed", **short, mixed_precision=precision
+    )
+    for process in (plain, mixed):
+        status, _, err = finish(process)
+        assert status == 0, err
+    np.testing.assert_allclose(_losses(tmp_path / "mixed"), _losses(tmp_path / "plain"), rtol=0.1)
+    assert float(rows(tmp_path / "mixed")[0]["fallback"]) < 0.2
 
 
 def test_a_batch_that_does_not_divide_by_the_replicas_is_refused(tmp_path):

@@ -7,6 +7,7 @@ import dataclasses
 import tensorflow as tf
 
 GRANULARITIES = ("batch", "image")
+PHILOX = {"alg": "philox"}  # by name: left to TensorFlow, XLA would draw differently
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,21 +26,21 @@ class Augmentation:
 
     def __call__(self, images, seed, rows) -> tf.Tensor:
         """Augments `images`; `rows` cuts what is drawn for `rows.total` images to these ones."""
-        shift_seed, flip_seed, noise_seed = tf.unstack(tf.random.split(seed, 3))
+        shift_seed, flip_seed, noise_seed = tf.unstack(tf.random.split(seed, 3, PHILOX["alg"]))
         count = rows.total if self.granularity == "image" else 1
         if self.shift:
             bounds = {"minval": -self.shift, "maxval": self.shift + 1, "dtype": tf.int32}
-            shift = tf.random.stateless_uniform([count, 2], shift_seed, **bounds)
+            shift = tf.random.stateless_uniform([count, 2], shift_seed, **bounds, **PHILOX)
             if self.granularity == "image":
                 images = _shift_each(images, rows(shift))
             else:
                 images = _shift_all(images, shift[0], self.shift)
         if self.flip:
-            coin = tf.random.stateless_uniform([count, 1, 1, 1], flip_seed) < 0.5
+            coin = tf.random.stateless_uniform([count, 1, 1, 1], flip_seed, **PHILOX) < 0.5
             coin = rows(coin) if self.granularity == "image" else coin
             images = tf.where(coin, tf.reverse(images, axis=[2]), images)
         if self.noise:
-            noise = tf.random.stateless_normal([rows.total, *images.shape[1:]], noise_seed)
+            noise = tf.random.stateless_normal([rows.total, *images.shape[1:]], noise_seed, **PHILOX)
             images += self.noise * rows(noise)
         return images
 

@@ -12,7 +12,8 @@ from rat_tf.data import examples
 from rat_tf.data.examples import Examples
 
 LABELED, UNLABELED = 0, 1  # apart in the seeds of the two shuffles
-SMALL = 512  # up to here sorting random numbers is faster than the shuffle of single indices
+BLOCK = 32  # steps whose indices are drawn together
+SMALL = 2048  # up to here sorting random numbers is faster than the shuffle of single indices
 
 
 def check_replicas(labeled_batch: int, unlabeled_batch: int, replicas: int) -> None:
@@ -24,17 +25,17 @@ def check_replicas(labeled_batch: int, unlabeled_batch: int, replicas: int) -> N
             )
 
 
-def indices(step, batch: int, size: int, seed: int, stream: int) -> tf.Tensor:
-    """Indices of the batch of `step`, int32 [batch], into `size` examples.
+def indices(start, count: int, size: int, seed: int, stream: int) -> tf.Tensor:
+    """Indices into `size` examples, int32 [count], from position `start` of the stream on.
 
     The stream is a concatenation of epochs, each a permutation of its own (stateless, without
-    replacement), cut into batches that may reach over an epoch's end.
+    replacement). Batches are cut out of it and may reach over an epoch's end.
     """
-    position = tf.cast(step, tf.int64) * batch + tf.range(batch, dtype=tf.int64)
+    position = tf.cast(start, tf.int64) + tf.range(count, dtype=tf.int64)
     epoch, place = position // size, tf.cast(position % size, tf.int32)
     if size <= SMALL:
         first = epoch[0]
-        epochs = first + tf.range(batch // size + 2, dtype=tf.int64)
+        epochs = first + tf.range(count // size + 2, dtype=tf.int64)
         order = tf.argsort(tf.bitcast(_hash(seed, stream, epochs, size), tf.int64))
         return tf.gather_nd(order, tf.stack([tf.cast(epoch - first, tf.int32), place], axis=1))
     # The raw op: the public wrapper of TF 2.15 cannot take a seed for each index. It uses the low
@@ -77,49 +78,65 @@ def training(
     `first_replica` out of `all_replicas`, in turn: each has its consecutive rows of the batch.
     """
     check_replicas(labeled_batch, unlabeled_batch, all_replicas)
-    take_labeled, take_unlabeled = _taker(labeled), _taker(unlabeled)
+    ours, theirs = _Reader(labeled), _Reader(unlabeled)
 
-    def rows(step, replica, batch, size, stream):
+    def shares(step, batch, size, stream):
+        """Indices of the steps of a block: one line for each step and replica of ours."""
         each = batch // all_replicas
-        if not batch:
-            return tf.zeros([0], tf.int32)
-        chosen = indices(step, batch, size, seed, stream)
-        return tf.ensure_shape(chosen[replica * each : (replica + 1) * each], [each])
+        chosen = indices(step * batch, BLOCK * batch, size, seed, stream)
+        chosen = tf.reshape(chosen, [BLOCK, all_replicas, each])
+        chosen = chosen[:, first_replica : first_replica + replicas]
+        return tf.reshape(chosen, [BLOCK * replicas, each])
 
-    def element(count):
-        step, replica = count // replicas, tf.cast(count % replicas, tf.int32) + first_replica
-        ours = rows(step, replica, labeled_batch, len(labeled), LABELED)
-        theirs = rows(step, replica, unlabeled_batch, len(unlabeled), UNLABELED)
-        return take_labeled(ours), take_unlabeled(theirs)[0]
+    def block(step):
+        index = shares(step, labeled_batch, len(labeled), LABELED)
+        lines = (ours.rows(index), ours.labels(index))
+        if not unlabeled_batch:  # TensorFlow 2.15 crashes on unbatching lines of no elements
+            return lines
+        other = shares(step, unlabeled_batch, len(unlabeled), UNLABELED)
+        return (*lines, theirs.rows(other))
 
-    steps = tf.data.Dataset.range(start * replicas, tf.int64.max)
-    return _mapped(steps, element, labeled, unlabeled).prefetch(prefetch)
+    def element(rows, labels, *other_rows):
+        other_rows = other_rows or [tf.zeros([0], tf.int64)]
+        return (ours.images(rows), labels), theirs.images(*other_rows)
+
+    # Indices a block at a time, images step by step: small operations cost more than their work.
+    dataset = tf.data.Dataset.range(start, tf.int64.max, BLOCK).map(block).prefetch(1).unbatch()
+    parallel = tf.data.AUTOTUNE if ours.on_disk or theirs.on_disk else None
+    return dataset.map(element, parallel).prefetch(prefetch)
 
 
 def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
     """(images, labels) in order, each example once."""
-    take = _taker(found)
+    reader = _Reader(found)
 
     def element(start):
-        return take(tf.range(start, tf.minimum(start + batch, len(found))))
+        index = tf.range(start, tf.minimum(start + batch, len(found)))
+        return reader.images(reader.rows(index)), reader.labels(index)
 
-    dataset = _mapped(tf.data.Dataset.range(0, len(found), batch), element, found)
+    dataset = tf.data.Dataset.range(0, len(found), batch)
+    dataset = dataset.map(element, tf.data.AUTOTUNE if reader.on_disk else None)
     options = tf.data.Options()
     # There are no files to be shared out among workers, only elements.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
-def _taker(found: Examples):
-    """A function from indices to (images, labels), by copying rows out of the shared pixels."""
-    pixels = examples.as_tensor(found.pixels)
-    with tf.device("CPU"):
-        rows, labels = tf.constant(found.rows), tf.constant(found.labels)
-    return lambda index: (tf.gather(pixels, tf.gather(rows, index)), tf.gather(labels, index))
+class _Reader:
+    """Examples as tensors; pixels are shared, not copied, until rows of them are asked for."""
 
+    def __init__(self, found: Examples):
+        self._pixels = examples.as_tensor(found.pixels)
+        with tf.device("CPU"):
+            self._rows, self._labels = tf.constant(found.rows), tf.constant(found.labels)
+        # Reading in parallel hides the waits for a disk; from memory one thread is faster.
+        self.on_disk = isinstance(found.pixels, np.memmap)
 
-def _mapped(dataset, element, *sources: Examples) -> tf.data.Dataset:
-    """In parallel where a disk makes one wait; from memory one thread is faster (benchmarks)."""
-    if any(isinstance(source.pixels, np.memmap) for source in sources):
-        return dataset.map(element, tf.data.AUTOTUNE, deterministic=True)
-    return dataset.map(element)
+    def rows(self, index) -> tf.Tensor:
+        return tf.gather(self._rows, index)
+
+    def labels(self, index) -> tf.Tensor:
+        return tf.gather(self._labels, index)
+
+    def images(self, rows) -> tf.Tensor:
+        return tf.gather(self._pixels, rows)

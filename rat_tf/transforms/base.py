@@ -54,7 +54,8 @@ class Transform:
     def random_direction(self, batch_size, image_shape, seed, dtype=tf.float32) -> tf.Tensor:
         """Offsets of norm 1, one per image, from a stateless `seed` of shape [2]."""
         shape = [batch_size, *self.offset_shape(image_shape)]
-        return self.unit(tf.random.stateless_normal(shape, seed, dtype=dtype))
+        # The algorithm is named so that every device, and XLA, draws the same.
+        return self.unit(tf.random.stateless_normal(shape, seed, dtype=dtype, alg="philox"))
 
     def _apply(self, images, offset) -> tf.Tensor:
         raise NotImplementedError

@@ -30,7 +30,7 @@ class Composite:
         """A direction of norm 1 for every transformation, from independent seeds."""
         fold_in = tf.random.experimental.stateless_fold_in
         return [
-            t.random_direction(batch_size, image_shape, fold_in(seed, i), dtype)
+            t.random_direction(batch_size, image_shape, fold_in(seed, i, "philox"), dtype)
             for i, t in enumerate(self.transforms)
         ]
 
