@@ -1,4 +1,4 @@
-"""rat_tf: Regularization based on Adversarial Transformations (RAT), AAAI 2020, in TensorFlow/Keras.
+"""RAT, Regularization based on Adversarial Transformations (AAAI 2020), in TensorFlow/Keras.
 
 Importing the package imports TensorFlow once, with oneDNN on and without its start-up noise.
 """

@@ -36,6 +36,9 @@ class Xi:
         return self.value * epsilon if self.relative else self.value
 
 
+PAPER_XI = Xi(1e-6)
+
+
 class Found(NamedTuple):
     """Offsets of norm ε, one tensor per transformation, and where they are only random, [B]."""
 
@@ -50,7 +53,7 @@ def search(
     clean_logits: tf.Tensor,
     direction: Sequence[tf.Tensor],
     epsilons: Sequence,
-    xi: Xi = Xi(1e-6),
+    xi: Xi = PAPER_XI,
     power_iterations: int = 1,
     ascent: str = "paper",
 ) -> Found:

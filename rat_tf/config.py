@@ -125,7 +125,7 @@ class Config:
     sampler: str = _flag(
         "auto",
         "Machine",
-        "Bilinear sampling by tfa's kernel (resampler), or by plain TensorFlow that XLA can compile "
+        "Bilinear sampling by tfa's kernel (resampler), or by plain TensorFlow for XLA to compile "
         "(gather); auto: gather with --jit_compile, else resampler.",
         choices=("auto", "resampler", "gather"),
     )
@@ -283,7 +283,9 @@ class Config:
                 f"{self.validate_every}, got {self.checkpoint_every}"
             )
         if self.jit_compile and self.sampler == "resampler":
-            raise UserError("--sampler: XLA cannot compile resampler, use gather with --jit_compile")
+            raise UserError(
+                "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
+            )
         if self.method == "vat" and "noise" not in self.transforms:
             raise UserError(
                 f"--transforms: method vat needs noise:<ε> among them, got {self.transforms!r}"
@@ -321,7 +323,9 @@ class Config:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name != "run_dir":
-                lines.append(f"--{field.name}={str(value).lower() if field.type == 'bool' else value}")
+                lines.append(
+                    f"--{field.name}={str(value).lower() if field.type == 'bool' else value}"
+                )
         return "\n".join(lines) + "\n"
 
 
@@ -368,7 +372,11 @@ def _values(flag_values) -> dict:
 
 def help_text(description: str) -> str:
     """All flags with their defaults, group by group."""
-    lines = [description.strip(), "", "--flagfile=<file> reads flags from a file; flags given on the"]
+    lines = [
+        description.strip(),
+        "",
+        "--flagfile=<file> reads flags from a file; flags given on the",
+    ]
     lines += ["command line win. Defaults in brackets."]
     groups: dict[str, list] = {}
     for field in dataclasses.fields(Config):
@@ -391,7 +399,7 @@ def from_flags(flagfiles=()) -> Config:
     config = Config(**_values(flags.FLAGS))
     if config.run_dir:
         return config
-    name = f"{config.dataset}{config.labels}"
+    name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
     if flagfiles:
         name = os.path.splitext(os.path.basename(flagfiles[-1]))[0]
     run_dir = os.path.join("runs", name, f"{config.method}-seed{config.seed}")

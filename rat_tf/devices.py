@@ -39,8 +39,8 @@ def _strategy(config: config_lib.Config) -> tf.distribute.Strategy:
         except (KeyError, ValueError, TypeError, AssertionError):
             raise config_lib.UserError(
                 "--strategy=multi_worker: expected the environment variable TF_CONFIG to hold "
-                '{"cluster": {"worker": ["host:port", …]}, "task": {"type": "worker", "index": 0}}, '
-                f"got {os.environ.get('TF_CONFIG')!r}"
+                '{"cluster": {"worker": ["host:port", …]}, "task": {"type": "worker", "index": 0}}'
+                f", got {os.environ.get('TF_CONFIG')!r}"
             ) from None
         return tf.distribute.MultiWorkerMirroredStrategy()
     if config.logical_devices > 1:

@@ -66,7 +66,9 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
         examples.labels, logits.argmax(-1), labels=range(len(loaded.class_names))
     )
     figures.confusion(os.path.join(folder, "confusion.png"), confusion, loaded.class_names)
-    figures.calibration(os.path.join(folder, "calibration.png"), reliability(logits, examples.labels))
+    figures.calibration(
+        os.path.join(folder, "calibration.png"), reliability(logits, examples.labels)
+    )
 
     subset = examples.take(slice(images))
     curves = robustness(model, network, subset.images, subset.labels, config)

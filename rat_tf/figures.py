@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 
 import matplotlib
@@ -57,9 +58,7 @@ def calibration(path: str, bins: list[dict]) -> None:
     figure, axis = plt.subplots(figsize=(5, 5), layout="constrained")
     axis.plot([0, 1], [0, 1], color="grey", linestyle="--", label="calibrated")
     sizes = [20 + 600 * b["share"] for b in bins]
-    axis.scatter(
-        [b["confidence"] for b in bins], [b["accuracy"] for b in bins], s=sizes, alpha=0.7
-    )
+    axis.scatter([b["confidence"] for b in bins], [b["accuracy"] for b in bins], s=sizes, alpha=0.7)
     axis.set(xlim=(0, 1.05), ylim=(0, 1.05), xlabel="confidence", ylabel="accuracy")
     axis.set_title("Calibration")
     axis.legend(frameon=False, loc="upper left")
@@ -102,9 +101,8 @@ def _save(figure, path: str) -> None:
 
 def _curves(axis, rows, series, scale) -> None:
     columns = sorted({column for row in rows for column in row})
-    for name in series:
-        prefix = name.rstrip("*")
-        for column in (c for c in columns if c == name or (prefix != name and c.startswith(prefix))):
+    for pattern in series:
+        for column in fnmatch.filter(columns, pattern):
             points = [(row["step"], scale * row[column]) for row in rows if column in row]
             axis.plot(*zip(*points), marker="." if len(points) < 30 else "", label=column)
     if axis.lines:
@@ -125,5 +123,6 @@ def _images(figure, original, transformed, count: int = 12) -> None:
     for line, (name, images) in zip(axes, rows):
         line[0].set_ylabel(name)
         for axis, image in zip(line, np.clip(images, 0, 1)):
-            axis.imshow(image if image.shape[-1] == 3 else image[..., 0], cmap="gray", vmin=0, vmax=1)
+            pixels = image if image.shape[-1] == 3 else image[..., 0]
+            axis.imshow(pixels, cmap="gray", vmin=0, vmax=1)
             axis.set(xticks=[], yticks=[])

@@ -11,8 +11,9 @@ transformations". Errors are measured on the two noiseless semicircles.
 
 The paper leaves open, and here is chosen: Gaussian noise of 0.1 in the data, λ = 1, the entropy
 term of the image experiments (0.06), and ξ = ε (no augmentation keeps 1e-6 from drowning in
-float32). One draw of so few points says little: @MEANS@
-The default seed is the one of 0-9 whose three errors are nearest to their means.
+float32). The mean errors over seeds 30-59, which had no part in these choices, are 4.5 % (VAT
+0.3), 4.1 % (VAT 0.5) and 2.0 % (RAT, in 26 of the 30 no worse than either). The default seed is the
+one of 0-9 whose three errors are nearest to their means.
 """
 
 from __future__ import annotations
@@ -72,12 +73,6 @@ class Points(NamedTuple):
     labels: np.ndarray
 
 
-class Panel(NamedTuple):
-    title: str
-    model: methods.RAT
-    error: float
-
-
 def moons(count: int, noise: float | None = None, seed: int = 0) -> Points:
     points, labels = datasets.make_moons(count, noise=noise, random_state=seed)
     return Points(points.astype(np.float32), labels)
@@ -128,13 +123,13 @@ def error(model: methods.RAT) -> float:
     return float(np.mean(np.argmax(model(semicircles.points), axis=1) != semicircles.labels))
 
 
-def draw(labeled: Points, unlabeled: Points, panels: list[Panel]) -> figure.Figure:
+def draw(labeled: Points, unlabeled: Points, models: dict[str, methods.RAT]) -> figure.Figure:
     """Two by two: the data, then p(y|x) as colour with the decision boundary at 1/2."""
     x, y = np.meshgrid(np.linspace(*EXTENT[:2], 421), np.linspace(*EXTENT[2:], 271))
     grid = np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32)
-    with matplotlib.rc_context({"font.size": 13, "axes.titlesize": 15}):
+    with matplotlib.rc_context({"font.size": 13, "axes.titlesize": 14.5}):
         # A figure without pyplot needs no display, and looks for none.
-        result = figure.Figure(figsize=(9, 6.7), layout="constrained")
+        result = figure.Figure(figsize=(9, 7.2), layout="compressed")
         bare = {"xticks": [], "yticks": [], "xlim": EXTENT[:2], "ylim": EXTENT[2:]}
         axes = result.subplots(2, 2, subplot_kw={**bare, "aspect": "equal"})
         points = [_draw_points(axis, labeled, unlabeled) for axis in axes.flat]
@@ -143,9 +138,9 @@ def draw(labeled: Points, unlabeled: Points, panels: list[Panel]) -> figure.Figu
         axes[0, 0].legend(
             points[0].values(), points[0], handler_map=pairs, loc="upper right", frameon=False
         )
-        for axis, letter, panel in zip(axes.flat[1:], "bcd", panels):
-            axis.set_title(f"({letter}) {panel.title}: {panel.error:.1%} error")
-            p = tf.nn.softmax(panel.model(grid))[:, 1].numpy().reshape(x.shape)
+        for axis, letter, (title, model) in zip(axes.flat[1:], "bcd", models.items()):
+            axis.set_title(f"({letter}) {title}: {error(model):.1%} error")
+            p = tf.nn.softmax(model(grid))[:, 1].numpy().reshape(x.shape)
             image = axis.imshow(p, CONFIDENCE, extent=EXTENT, origin="lower", vmin=0, vmax=1)
             axis.contour(x, y, p, [0.5], colors="black", linewidths=2.2)
         bar = {"location": "bottom", "shrink": 0.4, "aspect": 30, "ticks": [0, 0.5, 1]}
@@ -187,19 +182,19 @@ def check_output(path: str) -> str:
 def main(output: str, seed: int, iterations: int) -> None:
     extension = check_output(output)
     labeled, unlabeled = sample(seed)
-    panels = []
+    models = {}
     print(f"{'':<25} error on the semicircles")
     for title, transform in compared(unlabeled).items():
-        model = train(labeled, unlabeled, transform, iterations, seed)
-        panels.append(Panel(title, model, error(model)))
-        print(f"{title:<25} {panels[-1].error:>24.2%}", flush=True)
-    draw(labeled, unlabeled, panels).savefig(output + ".tmp", format=extension, dpi=150)
+        models[title] = train(labeled, unlabeled, transform, iterations, seed)
+        print(f"{title:<25} {error(models[title]):>24.2%}", flush=True)
+    draw(labeled, unlabeled, models).savefig(output + ".tmp", format=extension, dpi=150)
     os.replace(output + ".tmp", output)  # a whole picture or none
     print(f"wrote {output}")
 
 
 if __name__ == "__main__":
     flags.DEFINE_string("output", "moons.png", "The picture; its ending says the format.")
-    flags.DEFINE_integer("seed", 5, "Seed of data and training.", lower_bound=0)
+    bounds = {"lower_bound": 0, "upper_bound": 2**32 - 1}  # NumPy's
+    flags.DEFINE_integer("seed", 5, "Seed of data and training.", **bounds)
     flags.DEFINE_integer("iterations", 500, "Training steps of each panel.", lower_bound=1)
     config_lib.command(lambda f: main(f.output, f.seed, f.iterations))

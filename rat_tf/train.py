@@ -93,7 +93,7 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
         "seed": config.seed,
         "split_seed": config.split_seed,
         "iterations": config.iterations,
-        "split_hash": images.split.hash,
+        "split_hash": images.split.digest,
         **evaluate(model, checkpoint, images.test),
         "seconds": rows[-1]["seconds"],
         "images_per_second": (config.labeled_batch + config.unlabeled_batch)

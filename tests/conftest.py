@@ -12,11 +12,17 @@ tf.config.threading.set_intra_op_parallelism_threads(1)
 tf.config.threading.set_inter_op_parallelism_threads(2)
 
 
-@pytest.fixture(scope="session")
-def two_replicas():
-    """A strategy over the two CPUs, one for all tests.
+@pytest.fixture(autouse=True)
+def own_collectives():
+    """Keeps the strategies of different tests apart, as TensorFlow's own tests do.
 
-    Every strategy of a process counts its collectives from the same number: those of a second one
-    would meet the first one's, of other shapes.
+    All strategies of a process number their collectives alike: the second one's would meet the
+    first one's, which have other shapes.
     """
+    tf.distribute.MirroredStrategy._collective_key_base += 100_000
+
+
+@pytest.fixture
+def two_replicas(own_collectives):
+    """A strategy over the two CPUs."""
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])

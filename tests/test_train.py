@@ -244,8 +244,9 @@ def test_mixed_precision_trains(tmp_path, precision, monkeypatch):
     # Some virtual machines announce AMX and do not let it be used: oneDNN would believe them.
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
     short = {"iterations": 4, "validate_every": 4, "ema_decay": 0.0}
-    plain, mixed = start(tmp_path / "plain", **short), start(
-        tmp_path / "mixed", **short, mixed_precision=precision
+    plain, mixed = (
+        start(tmp_path / "plain", **short),
+        start(tmp_path / "mixed", **short, mixed_precision=precision),
     )
     for process in (plain, mixed):
         status, _, err = finish(process)

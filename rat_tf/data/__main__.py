@@ -1,4 +1,4 @@
-"""Describes the images a run would use, and writes a contact sheet of them into its run folder.
+"""Describes the images a run would use, and writes a contact sheet of them beside its run folder.
 
 python -m rat_tf.data --flagfile=configs/digits50.cfg
 python -m rat_tf.data --dataset=svhn --download   (downloads and prepares the set first)
@@ -64,8 +64,10 @@ def main(config: config_lib.Config) -> None:
     data = data_lib.load(config)
     print(describe(config, data))
     print(f"read and split in {time.time() - started:.1f} s")
-    os.makedirs(config.run_dir, exist_ok=True)
-    path = os.path.join(config.run_dir, "contact_sheet.png")
+    # Beside the run folders, which are for training alone to make.
+    folder = os.path.dirname(os.path.abspath(config.run_dir))
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, "contact_sheet.png")
     contact_sheet.save(path, config, data)
     print(f"contact sheet: {path}")
 

@@ -40,7 +40,8 @@ class Augmentation:
             coin = rows(coin) if self.granularity == "image" else coin
             images = tf.where(coin, tf.reverse(images, axis=[2]), images)
         if self.noise:
-            noise = tf.random.stateless_normal([rows.total, *images.shape[1:]], noise_seed, **PHILOX)
+            shape = [rows.total, *images.shape[1:]]
+            noise = tf.random.stateless_normal(shape, noise_seed, **PHILOX)
             images += self.noise * rows(noise)
         return images
 

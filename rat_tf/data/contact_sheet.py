@@ -58,8 +58,11 @@ def _rows(config, data) -> list[tuple]:
         ("labelled, as stored, with their classes", labeled.numpy(), names),
         ("unlabelled, as stored", unlabeled.numpy(), None),
         (f"the same after {space}", _shown(preprocessed, space), None),
-        (f"the same, augmented (one draw per {config.augment_granularity})",
-         _shown(augmented, space), None),
+        (
+            f"the same, augmented (one draw per {config.augment_granularity})",
+            _shown(augmented, space),
+            None,
+        ),
         (f"the same, transformed: {how}", _shown(searched, space), None),
     ]
 

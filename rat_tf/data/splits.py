@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 
 import numpy as np
@@ -24,6 +25,14 @@ class Split:
     labeled: np.ndarray
     unlabeled: np.ndarray
     hash: str
+
+    @property
+    def digest(self) -> str:
+        """Names the split: the content and which image is in which part."""
+        digest = hashlib.sha256(self.hash.encode())
+        for part in PARTS:
+            digest.update(getattr(self, part).astype("<i8").tobytes() + b"|")
+        return digest.hexdigest()
 
     def save(self, path: str) -> None:
         """Writes the split as JSON, for --split_file."""

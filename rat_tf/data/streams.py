@@ -38,10 +38,10 @@ def indices(start, count: int, size: int, seed: int, stream: int) -> tf.Tensor:
         epochs = first + tf.range(count // size + 2, dtype=tf.int64)
         order = tf.argsort(tf.bitcast(_hash(seed, stream, epochs, size), tf.int64))
         return tf.gather_nd(order, tf.stack([tf.cast(epoch - first, tf.int32), place], axis=1))
-    # The raw op: the public wrapper of TF 2.15 cannot take a seed for each index. It uses the low
-    # bits of each of the three numbers of a seed only, 8 or so, hence the hash: consecutive numbers
-    # would repeat after 256 epochs. And its default of 4 rounds leaves successive epochs
-    # correlated; with 12 no test tells them from random permutations.
+    # The raw op: the public wrapper of TF 2.15 cannot take a seed for each index. It uses no
+    # more than the low bits of the three numbers of a seed (8 of each, measured up to 65,000
+    # examples), hence the hash: epochs counted 0, 1, 2… would repeat after 256. And its default of
+    # 4 rounds leaves successive epochs correlated; with 12 the tests find nothing.
     return tf.raw_ops.RandomIndexShuffle(
         index=place, seed=_hash(seed, stream, epoch, 3), max_index=size - 1, rounds=12
     )
@@ -101,9 +101,9 @@ def training(
         return (ours.images(rows), labels), theirs.images(*other_rows)
 
     # Indices a block at a time, images step by step: small operations cost more than their work.
-    dataset = tf.data.Dataset.range(start, tf.int64.max, BLOCK).map(block).prefetch(1).unbatch()
-    parallel = tf.data.AUTOTUNE if ours.on_disk or theirs.on_disk else None
-    return dataset.map(element, parallel).prefetch(prefetch)
+    # Endless by its type, so that a cluster of workers keeps the static shapes of the batches.
+    dataset = tf.data.Dataset.counter(start, BLOCK).map(block).prefetch(1).unbatch()
+    return dataset.map(element, tf.data.AUTOTUNE).prefetch(prefetch)
 
 
 def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
@@ -114,8 +114,7 @@ def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
         index = tf.range(start, tf.minimum(start + batch, len(found)))
         return reader.images(reader.rows(index)), reader.labels(index)
 
-    dataset = tf.data.Dataset.range(0, len(found), batch)
-    dataset = dataset.map(element, tf.data.AUTOTUNE if reader.on_disk else None)
+    dataset = tf.data.Dataset.range(0, len(found), batch).map(element, tf.data.AUTOTUNE)
     options = tf.data.Options()
     # There are no files to be shared out among workers, only elements.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
@@ -129,8 +128,6 @@ class _Reader:
         self._pixels = examples.as_tensor(found.pixels)
         with tf.device("CPU"):
             self._rows, self._labels = tf.constant(found.rows), tf.constant(found.labels)
-        # Reading in parallel hides the waits for a disk; from memory one thread is faster.
-        self.on_disk = isinstance(found.pixels, np.memmap)
 
     def rows(self, index) -> tf.Tensor:
         return tf.gather(self._rows, index)

@@ -24,7 +24,7 @@ class RAT(base.Method):
         *args,
         transform,
         search: bool = True,
-        xi: adversary.Xi = adversary.Xi(1e-6),
+        xi: adversary.Xi = adversary.PAPER_XI,
         power_iterations: int = 1,
         ascent: str = "paper",
         consistency: float = 0.3,
@@ -54,9 +54,7 @@ class RAT(base.Method):
         super().__init__(*args, **kwargs)
 
     def objective(self, labeled, labels, unlabeled, step, tape):
-        labeled_logits, clean = self.forward(
-            step, "clean", labeled, unlabeled, update_stats=True
-        )
+        labeled_logits, clean = self.forward(step, "clean", labeled, unlabeled, update_stats=True)
         target = tf.stop_gradient(clean)
         ramp = schedules.rampup(step, self.epsilon_rampup)
         epsilons = [t.epsilon * ramp for t in self.transform.transforms]

@@ -67,7 +67,5 @@ class BatchNorm(tf.keras.layers.Layer):
         count, total, squares = context.all_reduce(tf.distribute.ReduceOp.SUM, moments)
         mean = total / count
         variance = squares / count - mean**2
-        outputs = tf.nn.batch_normalization(
-            x, mean, variance, self.beta, self.gamma, self.epsilon
-        )
+        outputs = tf.nn.batch_normalization(x, mean, variance, self.beta, self.gamma, self.epsilon)
         return tf.cast(outputs, inputs.dtype), mean, variance * count / (count - 1)

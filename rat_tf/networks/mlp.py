@@ -9,10 +9,9 @@ class MLP(tf.keras.Model):
     def __init__(self, num_classes=2, hidden=128, seed=0, **kwargs):
         super().__init__(**kwargs)
         sizes = [(hidden, "relu"), (hidden, "relu"), (num_classes, None)]
+        he_normal = tf.keras.initializers.HeNormal
         self.dense = [
-            tf.keras.layers.Dense(
-                units, activation, kernel_initializer=tf.keras.initializers.HeNormal(1000 * seed + i)
-            )
+            tf.keras.layers.Dense(units, activation, kernel_initializer=he_normal(1000 * seed + i))
             for i, (units, activation) in enumerate(sizes)
         ]
 

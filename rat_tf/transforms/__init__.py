@@ -40,8 +40,9 @@ def _parse_one(part: str, padding: str, sampler: str) -> Transform:
     if name not in REGISTRY:
         near = difflib.get_close_matches(name, [*REGISTRY, *ALIASES], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"expected <name>:<epsilon>, <name> one of {list(REGISTRY)}, "
-                         f"got {part!r}{hint}")
+        raise ValueError(
+            f"expected <name>:<epsilon>, <name> one of {list(REGISTRY)}, got {part!r}{hint}"
+        )
     try:
         value = float(epsilon)
     except ValueError:

@@ -26,14 +26,18 @@ def test_description_and_contact_sheet_of_a_folder(tmp_path, capsys):
     assert lines["cat"][0] == lines["dog"][0] == "2"
     assert lines["total"] == ["4", str(len(data.unlabeled)), str(len(data.validation)), "5"]
     assert "1 of the test images occur among labelled or unlabelled ones" in printed
-    with open(os.path.join(run_dir, "contact_sheet.png"), "rb") as file:
+    with open(tmp_path / "contact_sheet.png", "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
 
 
 def test_rows_of_the_contact_sheet(tmp_path):
     config = config_lib.Config(
-        dataset="digits", labels=50, network="wrn-10-1", preprocessing="gcn_zca",
-        cache_dir=str(tmp_path), transforms="noise:0.5,affine:0.3",
+        dataset="digits",
+        labels=50,
+        network="wrn-10-1",
+        preprocessing="gcn_zca",
+        cache_dir=str(tmp_path),
+        transforms="noise:0.5,affine:0.3",
     )
     data = data_lib.load(config)
     rows = contact_sheet._rows(config, data)
@@ -48,7 +52,9 @@ def test_rows_of_the_contact_sheet(tmp_path):
 def test_command_line_error_is_one_line(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "rat_tf.data", "--dataset=folder:/no/where"],
-        capture_output=True, text=True, cwd=os.getcwd(),
+        capture_output=True,
+        text=True,
+        cwd=os.getcwd(),
     )
     assert done.returncode == 2
     assert "error: --dataset=folder:/no/where: there is no such folder" in done.stderr

@@ -1,0 +1,49 @@
+"""Two workers on loopback are one run: same losses, also after one of them has died."""
+
+import json
+import os
+import socket
+
+import numpy as np
+
+from tests.test_train import TINY, finish, rows, start, wait_for_step
+
+FLAGS = {"xi": "0.1eps", "sync_batch_norm": True, "ema_decay": 0.0, "iterations": 16}
+
+
+def _losses(run_dir):
+    names = ("loss", "cross_entropy", "entropy")
+    return np.array([[float(row[name]) for name in names] for row in rows(run_dir)])
+
+
+def _start_workers(run_dir, monkeypatch):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    hosts = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
+    for s in sockets:
+        s.close()
+    workers = []
+    for index in range(2):
+        task = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(task))
+        workers.append(start(run_dir, **FLAGS, strategy="multi_worker"))
+    monkeypatch.delenv("TF_CONFIG")
+    return workers
+
+
+def test_two_workers_give_the_losses_of_one_process_also_after_a_death(tmp_path, monkeypatch):
+    first, second = _start_workers(tmp_path / "two", monkeypatch)
+    wait_for_step(tmp_path / "two", 8, first)
+    second.kill()
+    finish(second)
+    status, _, _ = finish(first)
+    assert status != 0, "the survivor must not go on alone"
+
+    for worker in _start_workers(tmp_path / "two", monkeypatch):
+        status, out, err = finish(worker)
+        assert status == 0 and "going on from step" in out, err
+    status, _, err = finish(start(tmp_path / "one", **FLAGS))
+    assert status == 0, err
+    assert [row["step"] for row in rows(tmp_path / "two")] == ["4", "8", "12", "16"]
+    np.testing.assert_allclose(_losses(tmp_path / "two"), _losses(tmp_path / "one"), rtol=5e-3)
+    with open(os.path.join(tmp_path, "two", "result.json")) as file:
+        assert json.load(file)["iterations"] == FLAGS["iterations"] != TINY["iterations"]
