@@ -16,6 +16,7 @@ def rampup(step, length: int) -> tf.Tensor:
 
 def learning_rate(initial: float, decay_at: int, decay: float):
     """`initial`, multiplied by `decay` after `decay_at` steps (the paper: 0.2 after 400,000)."""
+    # Keras keeps the first rate at the boundary itself, and steps count from 0.
     return tf.keras.optimizers.schedules.PiecewiseConstantDecay(
-        [decay_at], [initial, initial * decay]
+        [decay_at - 1], [initial, initial * decay]
     )

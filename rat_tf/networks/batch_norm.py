@@ -34,6 +34,7 @@ class BatchNorm(tf.keras.layers.Layer):
         self.moving_variance = self.add_weight(
             "moving_variance", initializer="ones", **options, **running
         )
+        super().build(input_shape)
 
     def call(self, inputs, training=False, update_stats=True):
         if not training:
@@ -63,9 +64,12 @@ class BatchNorm(tf.keras.layers.Layer):
     def _across_replicas(self, inputs, context):
         x = tf.cast(inputs, tf.float32)
         pixels = tf.cast(tf.size(x) / tf.shape(x)[-1], tf.float32)
-        moments = [pixels, tf.reduce_sum(x, [0, 1, 2]), tf.reduce_sum(x**2, [0, 1, 2])]
-        count, total, squares = context.all_reduce(tf.distribute.ReduceOp.SUM, moments)
+        sum_over = tf.distribute.ReduceOp.SUM
+        count, total = context.all_reduce(sum_over, [pixels, tf.reduce_sum(x, [0, 1, 2])])
         mean = total / count
-        variance = squares / count - mean**2
-        outputs = tf.nn.batch_normalization(x, mean, variance, self.beta, self.gamma, self.epsilon)
+        # Centred first, at the price of a second reduction: E[x²] - E[x]² cancels in float32, and
+        # can come out negative.
+        centred = x - mean
+        variance = context.all_reduce(sum_over, tf.reduce_sum(centred**2, [0, 1, 2])) / count
+        outputs = centred * tf.math.rsqrt(variance + self.epsilon) * self.gamma + self.beta
         return tf.cast(outputs, inputs.dtype), mean, variance * count / (count - 1)
