@@ -97,10 +97,13 @@ class Run:
         if not os.path.exists(self.metrics):
             return []
         with open(self.metrics, newline="") as file:
-            return [
-                {name: float(value) for name, value in row.items() if name and value}
-                for row in csv.DictReader(file)
-            ]
+            lines = file.read().splitlines(keepends=True)
+        if lines and not lines[-1].endswith("\n"):
+            del lines[-1]  # a crash in the middle of a line
+        return [
+            {name: float(value) for name, value in row.items() if value}
+            for row in csv.DictReader(lines)
+        ]
 
 
 def write(path: str, text: str) -> None:
