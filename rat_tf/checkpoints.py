@@ -24,8 +24,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
     The state is the model with its optimiser (and so the step), the running means of its metrics,
     and the best validation errors so far. A signal saves it in the middle of an interval,
     and `fit` goes on in the middle: that is what the metrics are saved for. The best weights are
-    kept under the step at which they were best, and older ones are removed only after the state
-    that names the newer has been saved.
+    kept under the step at which they were best, as long as a checkpoint may name them.
     """
 
     def __init__(self, model, run: runs.Run, interval: int, restore_from: runs.Run | None = None):
@@ -90,6 +89,10 @@ class Checkpoints(tf.keras.callbacks.Callback):
     # ---- Keras' hooks
 
     def on_train_begin(self, logs=None):
+        for monitor in self.best_error:
+            # Of steps that a damaged checkpoint has taken with it.
+            later = [step for step in self._best_steps(monitor) if step > self.step]
+            self._remove_best(monitor, later)
         # The hook through which Keras' own BackupAndRestore tells `fit` where to go on.
         self.model._training_state = self
         self._handlers = {
@@ -112,18 +115,16 @@ class Checkpoints(tf.keras.callbacks.Callback):
             raise Interrupted(signal.Signals(self._signal).name)
 
     def on_epoch_end(self, epoch, logs=None):
-        outdated = []
         for monitor in self.best_error:
             error = (logs or {}).get(f"val_{monitor}")
             if error is not None and error < float(self.best_error[monitor].numpy()):
-                outdated.append(self._best_path(monitor, int(self.best_step[monitor].numpy())))
                 self.best_error[monitor].assign(error)
                 self.best_step[monitor].assign(self.step)
-                self._weights[monitor].write(self._best_path(monitor, self.step))
+                self._write(self._weights[monitor].write, self._best_path(monitor, self.step))
         self.save()
-        for path in outdated:
-            for name in tf.io.gfile.glob(path + ".*"):
-                tf.io.gfile.remove(name)
+        for monitor in self.best_error:
+            # The checkpoint before the newest may name the best before the newest.
+            self._remove_best(monitor, self._best_steps(monitor)[:-2])
         if self._signal is not None:
             raise Interrupted(signal.Signals(self._signal).name)
 
@@ -134,13 +135,28 @@ class Checkpoints(tf.keras.callbacks.Callback):
         self.model._training_state = None
 
     def save(self):
+        self._write(self._manager.save, checkpoint_number=self.step)
+
+    def _write(self, write, *args, **kwargs):
+        """Calls `write`; a full disk is told in plain words."""
         try:
-            self._manager.save(checkpoint_number=self.step)
+            write(*args, **kwargs)
         except tf.errors.OpError as error:
+            reason = error.message.rpartition(";")[2].partition("[Op:")[0].strip()
             raise config_lib.UserError(
-                f"--run_dir: the checkpoint of step {self.step} cannot be written "
-                f"({error.message}); earlier ones are intact, the same command goes on from there"
+                f"--run_dir: the checkpoint of step {self.step} cannot be written: {reason}. "
+                "Earlier ones are intact; when there is room the same command goes on from there."
             ) from None
+
+    def _best_steps(self, monitor: str) -> list[int]:
+        """The steps of which best weights are on disk, in order."""
+        names = tf.io.gfile.glob(os.path.join(self._folder, f"{monitor}-*.index"))
+        return sorted(int(name.rpartition("-")[2].partition(".")[0]) for name in names)
+
+    def _remove_best(self, monitor: str, steps) -> None:
+        for step in steps:
+            for name in tf.io.gfile.glob(self._best_path(monitor, step) + ".*"):
+                tf.io.gfile.remove(name)
 
     def _best_path(self, monitor: str, step: int) -> str:
         return os.path.join(self._folder, f"{monitor}-{step}")

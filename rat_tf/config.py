@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
+import errno
 import math
 import os
 import re
@@ -447,6 +448,11 @@ def user_errors():
         yield
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            raise
+        print(f"error: cannot write {error.filename or ''}: {error.strerror}", file=sys.stderr)
         sys.exit(2)
 
 
