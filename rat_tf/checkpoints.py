@@ -56,8 +56,8 @@ class Checkpoints(tf.keras.callbacks.Callback):
 
     def restore(self) -> int:
         """Restores the newest checkpoint that can be read; returns its step, 0 if there is none."""
-        state = tf.train.get_checkpoint_state(self._restored)
-        paths = state.all_model_checkpoint_paths if state else []
+        # By their names: the index file that TensorFlow keeps of them may be what was damaged.
+        paths = [os.path.join(self._restored, f"step-{n}") for n in _steps(self._restored, "step")]
         for path in reversed(paths):
             try:
                 self._state.restore(path).assert_consumed()
@@ -91,7 +91,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         for monitor in self.best_error:
             # Of steps that a damaged checkpoint has taken with it.
-            later = [step for step in self._best_steps(monitor) if step > self.step]
+            later = [step for step in _steps(self._folder, monitor) if step > self.step]
             self._remove_best(monitor, later)
         # The hook through which Keras' own BackupAndRestore tells `fit` where to go on.
         self.model._training_state = self
@@ -124,7 +124,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
         self.save()
         for monitor in self.best_error:
             # The checkpoint before the newest may name the best before the newest.
-            self._remove_best(monitor, self._best_steps(monitor)[:-2])
+            self._remove_best(monitor, _steps(self._folder, monitor)[:-2])
         if self._signal is not None:
             raise Interrupted(signal.Signals(self._signal).name)
 
@@ -132,7 +132,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
         """Gives the signals back to those who had them."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self.model._training_state = None
+        self._model._training_state = None
 
     def save(self):
         self._write(self._manager.save, checkpoint_number=self.step)
@@ -148,11 +148,6 @@ class Checkpoints(tf.keras.callbacks.Callback):
                 "Earlier ones are intact; when there is room the same command goes on from there."
             ) from None
 
-    def _best_steps(self, monitor: str) -> list[int]:
-        """The steps of which best weights are on disk, in order."""
-        names = tf.io.gfile.glob(os.path.join(self._folder, f"{monitor}-*.index"))
-        return sorted(int(name.rpartition("-")[2].partition(".")[0]) for name in names)
-
     def _remove_best(self, monitor: str, steps) -> None:
         for step in steps:
             for name in tf.io.gfile.glob(self._best_path(monitor, step) + ".*"):
@@ -163,4 +158,11 @@ class Checkpoints(tf.keras.callbacks.Callback):
 
     def _on_signal(self, number, frame):
         self._signal = number
+        print("\nstopping after this step …", file=sys.stderr)
         signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+
+
+def _steps(folder: str, name: str) -> list[int]:
+    """The steps of the checkpoints <name>-<step> in a folder, in order."""
+    found = tf.io.gfile.glob(os.path.join(folder, f"{name}-*.index"))
+    return sorted(int(path.rpartition("-")[2].partition(".")[0]) for path in found)

@@ -5,19 +5,14 @@ A flag is a field of `Config`; its default is the paper's value. Nothing else kn
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import difflib
-import errno
 import math
-import os
 import re
-import sys
-import textwrap
 
 from absl import flags
 
-from rat_tf import adversary, transforms
+from rat_tf import adversary, hints, transforms
+from rat_tf.transforms import sampling
 
 METHODS = ("rat", "vat", "random", "supervised")
 DATASETS = ("svhn", "cifar10", "cifar100", "digits")
@@ -44,6 +39,7 @@ def _at_least(low):
 
 
 _positive = _expect(lambda value: 0 < value < math.inf, "a number > 0")
+_seed = _expect(lambda value: 0 <= value < 2**31, "a number from 0 to below 2^31")
 _fraction = _expect(lambda value: 0 <= value < 1, "a number from 0 to below 1")
 
 
@@ -68,8 +64,7 @@ def _check_dataset(name: str) -> str | None:
     kind, _, rest = name.partition(":")
     if name in DATASETS or (kind in ("tfds", "folder") and rest):
         return None
-    near = difflib.get_close_matches(name, DATASETS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = hints.did_you_mean(name, DATASETS)
     return f"expected {', '.join(DATASETS)}, tfds:<name> or folder:<path>, got {name!r}{hint}"
 
 
@@ -118,17 +113,17 @@ class Config:
         "Method",
         "How a gradient becomes a direction: normalised (paper), or the maximiser in the "
         "transformation's own norm (steepest).",
-        choices=("paper", "steepest"),
+        choices=adversary.ASCENTS,
     )
     padding: str = _flag(
-        "zeros", "Method", "What warps see outside the image.", choices=("zeros", "edge")
+        "zeros", "Method", "What warps see outside the image.", choices=sampling.PADDINGS
     )
     sampler: str = _flag(
         "auto",
         "Machine",
         "Bilinear sampling by tfa's kernel (resampler), or by plain TensorFlow for XLA to compile "
         "(gather); auto: gather with --jit_compile, else resampler.",
-        choices=("auto", "resampler", "gather"),
+        choices=("auto", *sampling.SAMPLERS),
     )
 
     dataset: str = _flag(
@@ -170,9 +165,7 @@ class Config:
         "As many labelled images in each class, or in proportion to the classes.",
         choices=("balanced", "proportional"),
     )
-    split_seed: int = _flag(
-        1, "Data", "Seed of the split into labelled and the rest.", _at_least(0)
-    )
+    split_seed: int = _flag(1, "Data", "Seed of the split into labelled and the rest.", _seed)
     split_file: str = _flag("", "Data", "Use the split of this file: split.json of another run.")
     include_labeled: bool = _flag(
         False, "Data", "Let labelled images be among the unlabelled ones, too."
@@ -225,7 +218,7 @@ class Config:
         "Decay of an exponential moving average of the weights, evaluated beside them; 0: none.",
         _fraction,
     )
-    seed: int = _flag(0, "Training", "Seed of everything random but the split.")
+    seed: int = _flag(0, "Training", "Seed of everything random but the split.", _seed)
     sync_batch_norm: bool = _flag(
         False, "Training", "Batch statistics over all replicas instead of each replica's own."
     )
@@ -287,6 +280,8 @@ class Config:
             raise UserError(
                 "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
             )
+        if self.method != "supervised" and not self.unlabeled_batch:
+            raise UserError(f"--unlabeled_batch: method {self.method} needs one > 0, got 0")
         if self.method == "vat" and "noise" not in self.transforms:
             raise UserError(
                 f"--transforms: method vat needs noise:<ε> among them, got {self.transforms!r}"
@@ -334,8 +329,7 @@ def _problem(field, value) -> str | None:
     """What is wrong with a flag's value: expected and found; None if nothing is."""
     choices, check = field.metadata["choices"], field.metadata["check"]
     if choices and value not in choices:
-        near = difflib.get_close_matches(str(value), choices, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = hints.did_you_mean(str(value), choices)
         return f"expected one of {', '.join(choices)}, got {value!r}{hint}"
     return check(value) if check else None
 
@@ -364,105 +358,9 @@ def from_file(path: str, **changes) -> Config:
         flag_values(["", f"--flagfile={path}"])
     except flags.Error as error:
         raise UserError(f"{path}: {error}") from None
-    return Config(**{**_values(flag_values), **changes})
+    return Config(**{**values(flag_values), **changes})
 
 
-def _values(flag_values) -> dict:
+def values(flag_values) -> dict:
+    """The fields of a `Config` as parsed."""
     return {field.name: getattr(flag_values, field.name) for field in dataclasses.fields(Config)}
-
-
-def help_text(description: str) -> str:
-    """All flags with their defaults, group by group."""
-    lines = [
-        description.strip(),
-        "",
-        "--flagfile=<file> reads flags from a file; flags given on the",
-    ]
-    lines += ["command line win. Defaults in brackets."]
-    groups: dict[str, list] = {}
-    for field in dataclasses.fields(Config):
-        groups.setdefault(field.metadata["group"], []).append(field)
-    for group, fields in groups.items():
-        lines += ["", f"{group}:"]
-        for field in fields:
-            default = str(field.default).lower() if field.type == "bool" else field.default
-            text = f"{field.metadata['help']} [{default}]"
-            choices = field.metadata["choices"]
-            if choices:
-                text = f"{' | '.join(filter(None, choices))}. {text}"
-            lines.append(f"  --{field.name}")
-            lines += textwrap.wrap(text, 88, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    return "\n".join(lines)
-
-
-def from_flags(flagfiles=()) -> Config:
-    """The `Config` of the parsed flags; --run_dir is named after the last flagfile if not given."""
-    config = Config(**_values(flags.FLAGS))
-    if config.run_dir:
-        return config
-    name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
-    if flagfiles:
-        name = os.path.splitext(os.path.basename(flagfiles[-1]))[0]
-    run_dir = os.path.join("runs", name, f"{config.method}-seed{config.seed}")
-    return dataclasses.replace(config, run_dir=run_dir)
-
-
-def run(main) -> None:
-    """Parses the flags of a training command and calls main(config)."""
-    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
-        print(help_text(sys.modules["__main__"].__doc__ or ""))
-        return
-    define_flags()
-    flagfiles, rest = _take_flagfiles(sys.argv[1:])
-    with user_errors():
-        # Flagfiles first, so that the command line wins wherever on it they stand.
-        parse_flags([*(f"--flagfile={name}" for name in flagfiles), *rest])
-        main(from_flags(flagfiles))
-
-
-def command(main) -> None:
-    """Runs a command that has a few absl flags of its own: main(flags)."""
-    description = sys.modules["__main__"].__doc__ or ""
-    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
-        print(description.strip(), flags.FLAGS.module_help(sys.argv[0]), sep="\n")
-        return
-    with user_errors():
-        parse_flags(sys.argv[1:])
-        main(flags.FLAGS)
-
-
-def parse_flags(arguments) -> None:
-    """Parses absl's flags; a mistake in them is a `UserError`."""
-    try:
-        rest = flags.FLAGS([sys.argv[0], *arguments])[1:]
-    except flags.Error as error:
-        raise UserError(str(error)) from None
-    if rest:
-        raise UserError(f"unexpected arguments: {' '.join(rest)}")
-
-
-@contextlib.contextmanager
-def user_errors():
-    """Ends the program with status 2 and one message where a `UserError` is raised."""
-    try:
-        yield
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
-            raise
-        print(f"error: cannot write {error.filename or ''}: {error.strerror}", file=sys.stderr)
-        sys.exit(2)
-
-
-def _take_flagfiles(arguments) -> tuple[list[str], list[str]]:
-    """Separates the names of flagfiles from the other arguments."""
-    flagfiles, rest, remaining = [], [], iter(arguments)
-    for argument in remaining:
-        name, equals, value = argument.lstrip("-").partition("=")
-        if argument.startswith("-") and name == "flagfile":
-            flagfiles.append(value if equals else next(remaining, ""))
-        else:
-            rest.append(argument)
-    return flagfiles, rest

@@ -16,13 +16,18 @@ def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
     if config.deterministic:
         tf.keras.utils.set_random_seed(config.seed)
         tf.config.experimental.enable_op_determinism()
-    policy = f"mixed_{config.mixed_precision}" if config.mixed_precision else "float32"
-    tf.keras.mixed_precision.set_global_policy(policy)
+    set_precision(config)
     strategy = _strategy(config)
     streams.check_replicas(
         config.labeled_batch, config.unlabeled_batch, strategy.num_replicas_in_sync
     )
     return strategy
+
+
+def set_precision(config: config_lib.Config) -> None:
+    """What the layers built from now on compute in."""
+    policy = f"mixed_{config.mixed_precision}" if config.mixed_precision else "float32"
+    tf.keras.mixed_precision.set_global_policy(policy)
 
 
 def worker_index(strategy) -> int:

@@ -11,6 +11,7 @@ adversarial. Test images are used; validation images if the set has no test imag
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -21,7 +22,18 @@ import tensorflow as tf
 from absl import flags
 from sklearn import metrics
 
-from rat_tf import adversary, data, divergences, draws, figures, runs, train, transforms
+from rat_tf import (
+    adversary,
+    cli,
+    data,
+    devices,
+    divergences,
+    draws,
+    figures,
+    runs,
+    train,
+    transforms,
+)
 from rat_tf import checkpoints as checkpoints_lib
 from rat_tf import config as config_lib
 
@@ -40,16 +52,18 @@ BATCH = 100
 
 def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -> dict:
     run = runs.Run(run_dir)
+    config = run.config()
     changes = {"data_dir": data_dir} if data_dir else {}
-    config = run.config(**changes)
-    loaded = data.load(config)
+    # The split is in the run folder, wherever it came from.
+    loaded = data.load(dataclasses.replace(config, split_file=run.split, **changes))
+    devices.set_precision(config)
     examples = loaded.test if len(loaded.test) else loaded.validation
     model = train.build(config, loaded)
     checkpoint = checkpoints_lib.Checkpoints(model, run, config.interval)
     network = restore(model, checkpoint, weights, run)
 
     logits = predict(model, network, examples.images)
-    report = describe(logits, examples.labels)
+    report = {"weights": weights, **describe(logits, examples.labels)}
     print(f"{run_dir}, {weights} weights, {len(examples)} images")
     print(
         "error {error:.2%}, 95 % interval {error_interval[0]:.2%} to {error_interval[1]:.2%}; "
@@ -82,6 +96,10 @@ def restore(model, checkpoint, weights: str, run: runs.Run) -> tf.keras.Model:
     """Loads the named weights and returns the network that has them."""
     step = checkpoint.restore()
     monitor = "ema_error" if weights == "ema" else "error"
+    if monitor not in model.candidates:
+        raise config_lib.UserError(
+            f"--weights=ema: {run.folder} was trained without averaged weights (--ema_decay)"
+        )
     if not step or not checkpoint.best_step[monitor].numpy():
         raise config_lib.UserError(f"--run_dir: {run.folder} has no validated checkpoint yet")
     if weights != "last":
@@ -228,4 +246,4 @@ if __name__ == "__main__":
     flags.DEFINE_enum("weights", "best", ["best", "last", "ema"], "Which weights to look at.")
     flags.DEFINE_integer("images", 500, "Images for the robustness curves.", lower_bound=1)
     flags.DEFINE_string("data_dir", None, "TFDS folder, if it is not where it was in training.")
-    config_lib.command(lambda f: main(f.run_dir, f.weights, f.images, f.data_dir))
+    cli.command(lambda f: main(f.run_dir, f.weights, f.images, f.data_dir))

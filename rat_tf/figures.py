@@ -30,7 +30,7 @@ def summary(path: str, rows: list[dict], examined: dict | None, title: str) -> N
         _curves(axis, rows, series, scale)
         axis.set(title=name, xlabel="step")
     if examined:
-        _images(lower, np.asarray(examined["images"]), np.asarray(examined["transformed"]))
+        _images(lower, panels(examined))
     _save(figure, path)
 
 
@@ -111,18 +111,23 @@ def _curves(axis, rows, series, scale) -> None:
     axis.set_ylim(bottom=0)
 
 
-def _images(figure, original, transformed, count: int = 12) -> None:
-    count = min(count, len(original))
-    low, high = original.min(), original.max()
-    rows = (
-        ("original", (original - low) / (high - low)),
-        ("transformed", (transformed - low) / (high - low)),
-        ("difference", 0.5 + (transformed - original) / (high - low) / 2),
-    )
-    axes = figure.subplots(3, count, squeeze=False)
-    for line, (name, images) in zip(axes, rows):
+def panels(examined: dict) -> dict[str, np.ndarray]:
+    """Original, transformed and difference, for the eye: [0, 1], one range for all of them."""
+    original, transformed = (np.asarray(examined[name]) for name in ("images", "transformed"))
+    low, span = original.min(), np.ptp(original) or 1
+    shown = {
+        "original": (original - low) / span,
+        "transformed": (transformed - low) / span,
+        "difference": 0.5 + (transformed - original) / span / 2,
+    }
+    depth = 3 if original.shape[-1] == 3 else 1
+    return {name: np.clip(images[..., :depth], 0, 1) for name, images in shown.items()}
+
+
+def _images(figure, rows: dict[str, np.ndarray], count: int = 12) -> None:
+    axes = figure.subplots(len(rows), min(count, len(rows["original"])), squeeze=False)
+    for line, (name, images) in zip(axes, rows.items()):
         line[0].set_ylabel(name)
-        for axis, image in zip(line, np.clip(images, 0, 1)):
-            pixels = image if image.shape[-1] == 3 else image[..., 0]
-            axis.imshow(pixels, cmap="gray", vmin=0, vmax=1)
+        for axis, image in zip(line, images):
+            axis.imshow(image, cmap="gray", vmin=0, vmax=1)
             axis.set(xticks=[], yticks=[])

@@ -29,7 +29,7 @@ from absl import flags
 from matplotlib import colors, figure, legend_handler
 from sklearn import datasets
 
-from rat_tf import adversary, methods, networks, transforms
+from rat_tf import adversary, cli, methods, networks, transforms
 from rat_tf import config as config_lib
 from rat_tf.data import augment
 
@@ -197,4 +197,4 @@ if __name__ == "__main__":
     bounds = {"lower_bound": 0, "upper_bound": 2**32 - 1}  # NumPy's
     flags.DEFINE_integer("seed", 5, "Seed of data and training.", **bounds)
     flags.DEFINE_integer("iterations", 500, "Training steps of each panel.", lower_bound=1)
-    config_lib.command(lambda f: main(f.output, f.seed, f.iterations))
+    cli.command(lambda f: main(f.output, f.seed, f.iterations))

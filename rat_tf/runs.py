@@ -118,16 +118,20 @@ def write(path: str, text: str) -> None:
 
 def _environment() -> dict:
     """What the run was computed with: packages, Python, git commit of the code, devices."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    git = subprocess.run(
-        ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=40"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     return {
         "python": sys.version.split()[0],
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "git_commit": git.stdout.strip() or None,
+        "git_commit": _git_commit(),
         "devices": [device.name for device in tf.config.list_physical_devices()],
     }
+
+
+def _git_commit() -> str | None:
+    """The commit of the code; None where there is no git or no repository."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    command = ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return found.stdout.strip() or None

@@ -15,7 +15,7 @@ import sys
 
 import tensorflow as tf
 
-from rat_tf import checkpoints, data, devices, figures, methods, runs, schedules, watching
+from rat_tf import checkpoints, cli, data, devices, figures, methods, runs, schedules, watching
 from rat_tf import config as config_lib
 from rat_tf.data import preprocess, streams
 
@@ -63,7 +63,8 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
     # The callbacks that others read from come first; what must survive a crash is saved last.
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
     columns += watching.Examination.COLUMNS
-    looked_at = images.unlabeled.take(slice(EXAMINED)).images
+    pool = images.unlabeled if len(images.unlabeled) else images.labeled
+    looked_at = pool.take(slice(EXAMINED)).images
     curves = watching.Curves(run, columns, start, config.tensorboard)
     examination = watching.Examination(looked_at, curves)
     try:
@@ -77,7 +78,7 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
                 examination,
                 curves,
                 watching.Progress(config, start),
-                watching.Health(),
+                watching.Health(searching=config.method in ("rat", "vat")),
                 checkpoint,
             ],
         )
@@ -88,7 +89,7 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
     result = {
         "method": config.method,
         "dataset": config.dataset,
-        "labels": config.labels,
+        "labels": len(images.labeled),
         "transforms": repr(config.transform()) if config.method != "supervised" else None,
         "seed": config.seed,
         "split_seed": config.split_seed,
@@ -170,4 +171,4 @@ def build(config: config_lib.Config, images: data.Data) -> methods.Method:
 
 
 if __name__ == "__main__":
-    config_lib.run(main)
+    cli.run(main)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import math
 import os
 import sys
 import time
 
+import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import runs
+from rat_tf import figures, runs
 
 SHOWN = ("loss", "cross_entropy", "kl", "val_error", "val_ema_error")
 
@@ -53,10 +55,8 @@ class Curves(tf.keras.callbacks.Callback):
         """Panels of original, transformed and difference, and the offsets' histograms."""
         if not self._writer:
             return
-        original, transformed = _visible(examined["images"]), _visible(examined["transformed"])
-        difference = 0.5 + (transformed - original) / 2
         with self._writer.as_default(step):
-            panel = tf.concat([original, transformed, difference], axis=2)
+            panel = np.concatenate(list(figures.panels(examined).values()), axis=2)
             tf.summary.image("original, transformed, difference", panel, max_outputs=8)
             for name, offset in examined["offsets"].items():
                 tf.summary.histogram(f"offset_{name}", offset)
@@ -68,7 +68,6 @@ class Progress(tf.keras.callbacks.ProgbarLogger):
     def __init__(self, config: config_lib.Config, start: int):
         super().__init__(count_mode="steps")
         self._total = config.iterations
-        self._done = start
         self._began = time.time()
         self._start = start
         self._bar = sys.stdout.isatty()
@@ -80,19 +79,26 @@ class Progress(tf.keras.callbacks.ProgbarLogger):
         super().on_train_batch_end(batch, _only(SHOWN, logs))
 
     def on_epoch_end(self, epoch, logs=None):
-        super().on_epoch_end(epoch, _only(SHOWN, logs))
-        if not self._bar:
-            step = logs["step"]
-            rate = (step - self._start) / (time.time() - self._began)
-            left = time.strftime("%H:%M:%S", time.gmtime((self._total - step) / max(rate, 1e-9)))
-            numbers = "  ".join(f"{k} {v:.4f}" for k, v in _only(SHOWN, logs).items())
-            print(
-                f"step {step}/{self._total}  {numbers}  {rate:.1f} steps/s  ETA {left}", flush=True
-            )
+        shown = _only(SHOWN, logs)
+        super().on_epoch_end(epoch, shown)
+        step = logs["step"]
+        rate = (step - self._start) / (time.time() - self._began)
+        left = datetime.timedelta(seconds=int((self._total - step) / max(rate, 1e-9)))
+        # The bar has shown the numbers; its own ETA is that of the interval.
+        numbers = "" if self._bar else "  ".join(f"{k} {v:.4f}" for k, v in shown.items()) + "  "
+        print(f"step {step}/{self._total}  {numbers}{rate:.1f} steps/s  ETA {left}", flush=True)
 
 
 class Health(tf.keras.callbacks.Callback):
-    """Says in plain words when training does not do what it should; ends it when it is lost."""
+    """Says in plain words when training does not do what it should; ends it when it is lost.
+
+    What a single noisy measurement may show is said when it shows twice in a row.
+    """
+
+    def __init__(self, searching: bool = True):
+        super().__init__()
+        self._searching = searching
+        self._before = {}
 
     def on_epoch_end(self, epoch, logs=None):
         if not math.isfinite(logs["loss"]):
@@ -112,17 +118,24 @@ class Health(tf.keras.callbacks.Callback):
                 f"the search finds no gradient for {logs['fallback']:.0%} of the images and uses "
                 "random transformations there. Try a larger --xi such as 1e-2 or 0.1eps."
             )
-        if logs.get("top_class", 0) > 0.95:
+        if "top_class" not in logs:
+            return
+        if self._again("collapsed", logs["top_class"] > 0.95):
             _warn(
                 f"{logs['top_class']:.0%} of the unlabelled images are put into one class: "
                 "predictions have collapsed. Try a lower --consistency, a longer "
                 "--consistency_rampup or smaller ε in --transforms."
             )
-        if logs.get("adversarial_kl", 1) < logs.get("random_kl", 0):
+        weak = logs.get("adversarial_kl", 1) < logs.get("random_kl", 0)
+        if self._again("weak", self._searching and weak):
             _warn(
                 f"the adversary (KL {logs['adversarial_kl']:.3f}) is no stronger than random "
                 f"transformations ({logs['random_kl']:.3f}). Try --xi=0.1eps or --ascent=steepest."
             )
+
+    def _again(self, illness: str, now: bool) -> bool:
+        before, self._before[illness] = self._before.get(illness, False), now
+        return before and now
 
 
 def _warn(text: str) -> None:
@@ -142,7 +155,6 @@ class Examination(tf.keras.callbacks.Callback):
         super().__init__()
         self._images = images
         self._curves = curves
-        self.latest = None
 
     def on_epoch_end(self, epoch, logs=None):
         if "val_error" not in logs:
@@ -150,22 +162,15 @@ class Examination(tf.keras.callbacks.Callback):
         predicted = tf.argmax(self.model(self._images), axis=-1)
         logs["top_class"] = float(tf.reduce_max(tf.math.bincount(predicted))) / len(self._images)
         step = tf.identity(self.model.optimizer.iterations)
-        self.latest = self.model.examine(self._images, step)
-        if self.latest:
+        latest = self.model.examine(self._images, step)
+        if latest:
             for name in self.COLUMNS[1:]:
-                logs[name] = float(tf.reduce_mean(self.latest[name]))
-            self._curves.images(self.latest, int(step))
+                logs[name] = float(tf.reduce_mean(latest[name]))
+            self._curves.images(latest, int(step))
 
 
 def _only(names, logs) -> dict:
     return {name: logs[name] for name in names if name in (logs or {})}
-
-
-def _visible(images) -> tf.Tensor:
-    """Preprocessed images, stretched to [0, 1] for the eye."""
-    low, high = tf.reduce_min(images), tf.reduce_max(images)
-    images = tf.clip_by_value((images - low) / (high - low), 0, 1)
-    return images if images.shape[-1] in (1, 3) else images[..., :1]
 
 
 def _csv(columns, rows, header: bool = False) -> str:

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from rat_tf import cli, transforms
 from rat_tf import config as config_lib
-from rat_tf import transforms
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,7 @@ def test_differences_name_what_changes_the_result_and_nothing_else():
 
 def _print(folder, *arguments):
     """What a command prints of its config."""
-    code = (
-        "from rat_tf import config;"
-        "config.run(lambda c: print(c.labels, c.seed, c.network, c.run_dir))"
-    )
+    code = "from rat_tf import cli;cli.run(lambda c: print(c.labels, c.seed, c.network, c.run_dir))"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
@@ -131,7 +128,7 @@ def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(folder):
 
 
 def test_help_shows_every_flag_with_its_default_in_groups():
-    text = config_lib.help_text("What it does.")
+    text = cli.help_text("What it does.")
     for field in dataclasses.fields(config_lib.Config):
         assert f"--{field.name}\n" in text
     for group in ("Method:", "Data:", "Training:", "Machine:"):

@@ -165,14 +165,14 @@ def test_killed_and_started_again_is_as_if_never_killed(whole, tmp_path):
 
 SIGNALLED = """
 import os, signal
-from rat_tf import config, train, watching
+from rat_tf import cli, train, watching
 shown = watching.Progress.on_train_batch_end
 def signalled(self, batch, logs=None):
     shown(self, batch, logs)
     if self.model.optimizer.iterations == 10:
         os.kill(os.getpid(), signal.SIGTERM)
 watching.Progress.on_train_batch_end = signalled
-config.run(train.main)
+cli.run(train.main)
 """
 
 

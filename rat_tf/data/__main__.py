@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 
+from rat_tf import cli, contact_sheet
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf.data import contact_sheet
 
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
@@ -73,4 +73,4 @@ def main(config: config_lib.Config) -> None:
 
 
 if __name__ == "__main__":
-    config_lib.run(main)
+    cli.run(main)

@@ -6,7 +6,6 @@ import dataclasses
 
 import tensorflow as tf
 
-GRANULARITIES = ("batch", "image")
 PHILOX = {"alg": "philox"}  # by name: left to TensorFlow, XLA would draw differently
 
 
@@ -44,6 +43,16 @@ class Augmentation:
             noise = tf.random.stateless_normal(shape, noise_seed, **PHILOX)
             images += self.noise * rows(noise)
         return images
+
+
+def build(config) -> Augmentation:
+    """The augmentation that a config asks for."""
+    return Augmentation(
+        shift=config.augment_shift,
+        flip=config.augment_flip,
+        noise=config.augment_noise,
+        granularity=config.augment_granularity,
+    )
 
 
 def _shift_all(images, shift, largest: int) -> tf.Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator, Sequence
 from multiprocessing import pool
@@ -12,11 +11,13 @@ import tensorflow as tf
 from absl import logging
 
 from rat_tf import config as config_lib
+from rat_tf import hints
 from rat_tf.data import examples, sources
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; hidden files, too
 BATCH = 64
+PARTS = ("labeled", "unlabeled", "validation", "test")
 
 
 def find(config: config_lib.Config) -> sources.Listing:
@@ -24,6 +25,13 @@ def find(config: config_lib.Config) -> sources.Listing:
     root = os.path.expanduser(config.dataset.partition(":")[2])
     if not os.path.isdir(root):
         raise config_lib.UserError(f"--dataset=folder:{root}: there is no such folder")
+    for name in _folders(root):
+        if name not in PARTS:
+            hint = hints.did_you_mean(name, PARTS, cutoff=0.3)
+            raise config_lib.UserError(
+                f"{os.path.join(root, name)}: expected one of {', '.join(PARTS)}, found "
+                f"{name!r}{hint}"
+            )
     class_names = _folders(os.path.join(root, "labeled"))
     if len(class_names) < 2:
         raise config_lib.UserError(
@@ -76,8 +84,7 @@ def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]
     path = os.path.join(root, part)
     for name in _folders(path):
         if name not in class_names:
-            near = difflib.get_close_matches(name, class_names, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = hints.did_you_mean(name, class_names)
             raise config_lib.UserError(
                 f"{os.path.join(path, name)}: expected a class of labeled/ "
                 f"({', '.join(class_names)}), found {name!r}{hint}"

@@ -23,12 +23,7 @@ def build(config: config_lib.Config, num_classes: int, preprocessing) -> Method:
         "averaged": network() if config.ema_decay else None,
         "ema_decay": config.ema_decay,
         "preprocessing": preprocessing,
-        "augmentation": augment.Augmentation(
-            shift=config.augment_shift,
-            flip=config.augment_flip,
-            noise=config.augment_noise,
-            granularity=config.augment_granularity,
-        ),
+        "augmentation": augment.build(config),
         "seed": config.seed,
     }
     if config.method == "supervised":

@@ -56,8 +56,7 @@ class RAT(base.Method):
     def objective(self, labeled, labels, unlabeled, step, tape):
         labeled_logits, clean = self.forward(step, "clean", labeled, unlabeled, update_stats=True)
         target = tf.stop_gradient(clean)
-        ramp = schedules.rampup(step, self.epsilon_rampup)
-        epsilons = [t.epsilon * ramp for t in self.transform.transforms]
+        epsilons = self.epsilons(step)
         with tape.stop_recording():
             found = self.offsets(unlabeled, target, epsilons, step, self.search)
             transformed = self.transform.apply(unlabeled, found.offsets)
@@ -81,6 +80,11 @@ class RAT(base.Method):
             **{f"epsilon_{t.name}": e for t, e in zip(self.transform.transforms, epsilons)},
         }
 
+    def epsilons(self, step) -> list[tf.Tensor]:
+        """Rampup(ε⁽ⁱ⁾) of Algorithm 1 for every transformation."""
+        ramp = schedules.rampup(step, self.epsilon_rampup)
+        return [t.epsilon * ramp for t in self.transform.transforms]
+
     def offsets(self, images, clean_logits, epsilons, step, search: bool) -> adversary.Found:
         """The offsets of this step for `images` [B, H, W, C]: adversarial, or random."""
         rows = draws.Rows(images.shape[0])
@@ -97,7 +101,7 @@ class RAT(base.Method):
         )
 
     def examine(self, images, step):
-        """What the adversary does to `images` (as stored) at `step`, at full ε, and its strength.
+        """What the adversary does to `images` (as stored) at `step`, and its strength.
 
         Returns the preprocessed `images`, the `transformed` ones, the `offsets` by name, and the
         KL reached per image, [B], by the search (`adversarial_kl`) and by the random direction it
@@ -105,7 +109,7 @@ class RAT(base.Method):
         """
         images = self.preprocessing(images)
         (clean,) = self.forward(step, "clean", images, update_stats=False)
-        epsilons = [t.epsilon for t in self.transform.transforms]
+        epsilons = self.epsilons(step)
         examined = {"images": images}
         for name, search in (("random_kl", False), ("adversarial_kl", True)):
             found = self.offsets(images, clean, epsilons, step, search)

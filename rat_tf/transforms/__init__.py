@@ -1,7 +1,6 @@
 """The label-preserving transformations f_φ of the paper and their compositions."""
 
-import difflib
-
+from rat_tf import hints
 from rat_tf.transforms.affine import Affine
 from rat_tf.transforms.base import SpatialTransform, Transform
 from rat_tf.transforms.channel_weight import ChannelWeight
@@ -38,8 +37,7 @@ def _parse_one(part: str, padding: str, sampler: str) -> Transform:
     name, _, epsilon = (piece.strip() for piece in part.partition(":"))
     name = ALIASES.get(name, name)
     if name not in REGISTRY:
-        near = difflib.get_close_matches(name, [*REGISTRY, *ALIASES], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = hints.did_you_mean(name, [*REGISTRY, *ALIASES])
         raise ValueError(
             f"expected <name>:<epsilon>, <name> one of {list(REGISTRY)}, got {part!r}{hint}"
         )

@@ -5,9 +5,10 @@ import sys
 import numpy as np
 
 from rat_tf import config as config_lib
+from rat_tf import contact_sheet
 from rat_tf import data as data_lib
 from rat_tf.data import __main__ as command
-from rat_tf.data import contact_sheet, sources
+from rat_tf.data import sources
 from tests.data import make
 
 SMALL = {"labels": 4, "network": "wrn-10-1", "image_size": 8}

@@ -46,12 +46,8 @@ def _rows(config, data) -> list[tuple]:
 
     layer = preprocess.build(config, data)
     preprocessed = layer(unlabeled)
-    augmented = augment.Augmentation(
-        shift=config.augment_shift,
-        flip=config.augment_flip,
-        noise=config.augment_noise,
-        granularity=config.augment_granularity,
-    )(preprocessed, draws.seed_for(config.seed, 0, "contact sheet"), draws.Rows(COLUMNS))
+    seed = draws.seed_for(config.seed, 0, "contact sheet")
+    augmented = augment.build(config)(preprocessed, seed, draws.Rows(COLUMNS))
     searched, how = _transformed(config, preprocessed, len(data.class_names))
     space = config.preprocessing
     return [

@@ -1,0 +1,115 @@
+"""The command line: flags into a `Config`, mistakes into messages."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import os
+import re
+import sys
+import textwrap
+
+from absl import flags
+
+from rat_tf import config as config_lib
+
+
+def help_text(description: str) -> str:
+    """All flags with their defaults, group by group."""
+    lines = [
+        description.strip(),
+        "",
+        "--flagfile=<file> reads flags from a file; flags given on the",
+    ]
+    lines += ["command line win. Defaults in brackets."]
+    groups: dict[str, list] = {}
+    for field in dataclasses.fields(config_lib.Config):
+        groups.setdefault(field.metadata["group"], []).append(field)
+    for group, fields in groups.items():
+        lines += ["", f"{group}:"]
+        for field in fields:
+            default = str(field.default).lower() if field.type == "bool" else field.default
+            text = f"{field.metadata['help']} [{default}]"
+            choices = field.metadata["choices"]
+            if choices:
+                text = f"{' | '.join(filter(None, choices))}. {text}"
+            lines.append(f"  --{field.name}")
+            lines += textwrap.wrap(text, 88, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    return "\n".join(lines)
+
+
+def from_flags(flagfiles=()) -> config_lib.Config:
+    """The `Config` of the parsed flags; --run_dir is named after the last flagfile if not given."""
+    config = config_lib.Config(**config_lib.values(flags.FLAGS))
+    if config.run_dir:
+        return config
+    name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
+    if flagfiles:
+        name = os.path.splitext(os.path.basename(flagfiles[-1]))[0]
+    run_dir = os.path.join("runs", name, f"{config.method}-seed{config.seed}")
+    return dataclasses.replace(config, run_dir=run_dir)
+
+
+def run(main) -> None:
+    """Parses the flags of a training command and calls main(config)."""
+    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
+        print(help_text(sys.modules["__main__"].__doc__ or ""))
+        return
+    config_lib.define_flags()
+    flagfiles, rest = _take_flagfiles(sys.argv[1:])
+    with user_errors():
+        # Flagfiles first, so that the command line wins wherever on it they stand.
+        parse_flags([*(f"--flagfile={name}" for name in flagfiles), *rest])
+        main(from_flags(flagfiles))
+
+
+def command(main) -> None:
+    """Runs a command that has a few absl flags of its own: main(flags)."""
+    description = sys.modules["__main__"].__doc__ or ""
+    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
+        print(description.strip(), flags.FLAGS.module_help(sys.argv[0]), sep="\n")
+        return
+    with user_errors():
+        parse_flags(sys.argv[1:])
+        main(flags.FLAGS)
+
+
+def parse_flags(arguments) -> None:
+    """Parses absl's flags; a mistake in them is a `UserError`."""
+    try:
+        rest = flags.FLAGS([sys.argv[0], *arguments])[1:]
+    except flags.Error as error:
+        raise config_lib.UserError(str(error)) from None
+    if rest:
+        raise config_lib.UserError(f"unexpected arguments: {' '.join(rest)}")
+
+
+@contextlib.contextmanager
+def user_errors():
+    """Ends the program with status 2 and one message where a `UserError` is raised."""
+    try:
+        yield
+    except config_lib.UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        sys.exit(130)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            raise
+        print(f"error: cannot write {error.filename or ''}: {error.strerror}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _take_flagfiles(arguments) -> tuple[list[str], list[str]]:
+    """Separates the names of flagfiles from the other arguments."""
+    flagfiles, rest, remaining = [], [], iter(arguments)
+    for argument in remaining:
+        name, equals, value = argument.lstrip("-").partition("=")
+        if argument.startswith("-") and name == "flagfile":
+            flagfiles.append(value if equals else next(remaining, ""))
+        else:
+            rest.append(argument)
+    return flagfiles, rest
