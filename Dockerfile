@@ -1,0 +1,25 @@
+# Training with GPUs:
+#   docker build --target=train -t rat_tf .
+#   docker run --gpus=all -v "$PWD/runs:/rat_tf/runs" rat_tf --flagfile=configs/svhn1000.cfg
+# A server with one exported model in it (export.serve prints how to serve without building this):
+#   docker build --target=serve --build-arg=MODEL=models/svhn -t svhn .
+#   docker run -p 8500:8500 -p 8501:8501 svhn
+
+FROM tensorflow/tensorflow:2.15.0-gpu AS train
+WORKDIR /rat_tf
+COPY requirements.txt .
+RUN pip install --no-cache-dir -r requirements.txt
+COPY configs configs
+COPY export export
+COPY rat_tf rat_tf
+RUN useradd --create-home rat && mkdir -p runs models && chown rat runs models
+USER rat
+ENTRYPOINT ["python", "-m", "rat_tf.train"]
+
+FROM tensorflow/serving:2.15.1 AS serve
+ARG MODEL
+COPY ${MODEL} /models/model
+RUN useradd --system serving
+USER serving
+# The image's own entry point serves /models/model on 8500 (gRPC) and 8501 (REST).
+EXPOSE 8500 8501

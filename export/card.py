@@ -1,0 +1,83 @@
+"""The model card: what an operator should know of a classifier before serving it."""
+
+from __future__ import annotations
+
+import json
+
+import scipy.stats
+
+from export import weights as weights_lib
+from rat_tf import config as config_lib
+from rat_tf import runs
+
+CARD = """# {name}
+
+An image classifier with {classes} classes, trained by rat_tf {labels} ({method}).
+
+| | |
+| --- | --- |
+| data | {dataset}: {counts} |
+| images | uint8, {height}×{width}, {channels} channel(s); files of any size are resized to that |
+| classes | {class_names} |
+| split | {split} |
+| method | {method} |
+| ε | {transforms} |
+| network | {network}, {preprocessing} preprocessing, served in float32 |
+| weights | {weights}, step {step} of {iterations}, seed {seed} |
+| test error | {error} |
+
+## Limits
+
+- The test error holds for images like those it was measured on: the same source, framing and
+  classes. It says nothing about others, and every image is given one of the classes above, one that
+  shows none of them too.
+- Probabilities are the network's own and have not been calibrated: `python -m rat_tf.evaluate`
+  measures how far they can be trusted.
+- Weights were chosen by the error on validation images, whose labels were used for that alone.
+- Being trained against transformations does not make it secure against an attacker.
+
+flags.cfg beside this file repeats the training, class_names.txt has the classes in order.
+"""
+
+
+def text(
+    name: str, run: runs.Run, config: config_lib.Config, trained: weights_lib.Trained, weights: str
+) -> str:
+    with open(run.data) as file:
+        counts = json.load(file)["counts"]
+    result = run.finished() or {}
+    height, width, channels = trained.image_shape
+    supervised = config.method == "supervised"
+    return CARD.format(
+        name=name,
+        classes=len(trained.class_names),
+        labels=f"from {counts['labeled']} labelled images"
+        + ("" if supervised else f" and {counts['unlabeled']} unlabelled ones"),
+        method=config.method,
+        dataset=config.dataset,
+        counts=", ".join(f"{count} {part}" for part, count in counts.items()) + " images",
+        height=height,
+        width=width,
+        channels=channels,
+        class_names=", ".join(trained.class_names),
+        split=f"seed {config.split_seed}, hash {result.get('split_hash', 'in split.json')}",
+        transforms="none" if supervised else f"`{config.transform()!r}`",
+        network=config.network,
+        preprocessing=config.preprocessing,
+        weights=weights,
+        step=trained.step,
+        iterations=config.iterations,
+        seed=config.seed,
+        error=test_error(result, weights, counts["test"]),
+    )
+
+
+def test_error(result: dict, weights: str, images: int) -> str:
+    """The error of the exported weights on the test images, with its 95 % (Wilson) interval."""
+    prefix = weights_lib.MONITORS[weights].removesuffix("error")
+    error = result.get("last_test_error" if weights == "last" else f"{prefix}test_error")
+    if error is None:
+        return "not known: " + ("there are no test images" if result else "training goes on")
+    wrong = round(error * images)
+    low, high = scipy.stats.binomtest(wrong, images).proportion_ci(0.95, "wilson")
+    return f"{error:.2%}, 95 % interval {low:.2%} to {high:.2%} ({wrong} of {images} images)"

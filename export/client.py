@@ -1,0 +1,153 @@
+"""Asks a served classifier what is in image files.
+
+    python -m export.client --server=localhost:8500 image.png …
+    python -m export.client --server=http://localhost:8501 image.png …
+    python -m export.client --server=localhost:8500 --status
+
+host:port is gRPC, a URL is REST. --status shows the versions of the model and its signatures.
+Exit status 2, and one message, if the server cannot be reached or refuses.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+
+import numpy as np
+from absl import flags
+
+from export import serve, transport, warmup
+from rat_tf import cli
+from rat_tf import config as config_lib
+
+LONGEST_WAIT = 10.0  # seconds between two attempts
+
+
+def main(
+    files: list[str],
+    server: str,
+    model: str,
+    version: int = 0,
+    top: int = 3,
+    batch_size: int = max(warmup.BATCH_SIZES),
+    timeout: float = 10.0,
+    retries: int = 4,
+) -> None:
+    connection = transport.connect(server, model, version, timeout)
+    if not files:
+        print(attempt(lambda: describe(connection), retries))
+        return
+    contents = [_read(name) for name in files]
+    probabilities = []
+    for start in range(0, len(files), batch_size):
+        part = slice(start, start + batch_size)
+        answer = attempt(lambda: classify(connection, files[part], contents[part]), retries)  # noqa: B023
+        probabilities.append(answer)
+    probabilities = np.concatenate(probabilities)
+    names = attempt(lambda: class_names(connection, probabilities.shape[1], batch_size), retries)
+    print(table(files, probabilities, names, top))
+
+
+def classify(connection, files: list[str], contents: list[bytes]) -> np.ndarray:
+    """Probabilities [B, K] of some images; an error of the server names the file, not a number."""
+    inputs = {"image_bytes": np.array(contents, dtype=object)}
+    try:
+        return connection.predict("serving_bytes", inputs)["probabilities"]
+    except transport.ServerError as error:
+        found = re.search(r"image_bytes\[(\d+)\] of (\d+) bytes", str(error))
+        if not found:
+            raise
+        position, size = map(int, found.groups())
+    if position < len(files) and len(contents[position]) == size:
+        raise config_lib.UserError(
+            f"{files[position]}: expected a PNG, JPEG, BMP or GIF image, found a broken file"
+        )
+    # A server that batches has put our request together with one that has a broken image.
+    raise transport.ServerError("another client's image was broken", passing=True)
+
+
+def class_names(connection, count: int, batch_size: int) -> list[str]:
+    names = []
+    for start in range(0, count, batch_size):
+        ids = np.arange(start, min(start + batch_size, count), dtype=np.int64)
+        (labels,) = connection.predict("class_names", {"classes": ids}).values()
+        names += labels.tolist()
+    return names
+
+
+def describe(connection) -> str:
+    """Versions and their states, then signatures with their inputs and outputs."""
+    lines = [f"version {item['version']}: {item['state']}" for item in connection.status()]
+    for name, signature in sorted(connection.metadata().items()):
+        if name.startswith("__"):  # the loader's own
+            continue
+        inputs, outputs = (", ".join(sorted(signature[key])) for key in ("inputs", "outputs"))
+        lines.append(f"{name}: {inputs} -> {outputs}")
+    return "\n".join(lines)
+
+
+def attempt(ask, retries: int, first_wait: float = 0.5):
+    """Asks again after errors that may pass, and waits twice as long each time."""
+    for number in range(retries + 1):
+        try:
+            return ask()
+        except transport.ServerError as error:
+            if not error.passing or number == retries:
+                raise
+            wait = min(first_wait * 2**number, LONGEST_WAIT)
+            print(f"{error}; trying again in {wait:g} s", file=sys.stderr)
+            time.sleep(wait)
+
+
+def table(files, probabilities: np.ndarray, names: list[str], top: int) -> str:
+    """One line per image: its most probable classes, the first one first."""
+    width = max(len(name) for name in files)
+    cell = max(len(name) for name in names)
+    lines = []
+    for file, row in zip(files, probabilities):
+        best = np.argsort(-row, kind="stable")[:top]
+        lines.append(
+            f"{file:<{width}}  " + "  ".join(f"{names[i]:>{cell}} {row[i]:6.1%}" for i in best)
+        )
+    return "\n".join(lines)
+
+
+def _read(name: str) -> bytes:
+    try:
+        with open(name, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise config_lib.UserError(f"{name}: cannot be read: {error.strerror}") from None
+
+
+def run() -> None:
+    """As `cli.command`, which takes no arguments besides flags."""
+    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
+        print(__doc__.strip(), flags.FLAGS.module_help(sys.argv[0]), sep="\n")
+        return
+    with cli.user_errors():
+        try:
+            files = flags.FLAGS(sys.argv)[1:]
+        except flags.Error as error:
+            raise config_lib.UserError(str(error)) from None
+        f = flags.FLAGS
+        if f.status and files:
+            raise config_lib.UserError(f"--status: expected no images, got {' '.join(files)}")
+        if not files and not f.status:
+            raise config_lib.UserError("expected image files, or --status")
+        main(files, f.server, f.model, f.version, f.top, f.batch_size, f.timeout, f.retries)
+
+
+if __name__ == "__main__":
+    flags.DEFINE_string("server", "localhost:8500", "host:port (gRPC) or http://host:port (REST).")
+    flags.DEFINE_string("model", serve.NAME, "Name of the model at the server.")
+    flags.DEFINE_integer("version", 0, "Version of the model; 0: the newest.", lower_bound=0)
+    flags.DEFINE_boolean("status", False, "Show versions, states and signatures.")
+    flags.DEFINE_integer("top", 3, "Classes to show for an image.", lower_bound=1)
+    flags.DEFINE_integer(
+        "batch_size", max(warmup.BATCH_SIZES), "Images in a request.", lower_bound=1
+    )
+    flags.DEFINE_float("timeout", 10.0, "Seconds that a request may take.", lower_bound=0.001)
+    flags.DEFINE_integer("retries", 4, "Attempts after one that failed.", lower_bound=0)
+    run()
