@@ -42,6 +42,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
             name: tf.train.Checkpoint(network=network, preprocessing=model.preprocessing)
             for name, network in model.candidates.items()
         }
+        _drop_damaged_list(run.checkpoints)
         self._manager = tf.train.CheckpointManager(
             self._state, run.checkpoints, max_to_keep=2, checkpoint_name="step"
         )
@@ -160,6 +161,14 @@ class Checkpoints(tf.keras.callbacks.Callback):
         self._signal = number
         print("\nstopping after this step …", file=sys.stderr)
         signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+
+
+def _drop_damaged_list(folder: str) -> None:
+    """Removes TensorFlow's list of the checkpoints in a folder if it cannot be read."""
+    try:
+        tf.train.get_checkpoint_state(folder)
+    except ValueError:
+        os.remove(os.path.join(folder, "checkpoint"))
 
 
 def _steps(folder: str, name: str) -> list[int]:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import checkpoints, train
+from rat_tf import checkpoints, runs, train
 from rat_tf import config as config_lib
 
 TINY = {
@@ -145,6 +145,11 @@ def test_a_finished_run_is_left_alone_and_other_flags_are_refused(whole, capsys)
     assert before == {name: (whole / name).stat().st_mtime_ns for name in os.listdir(whole)}
 
 
+def test_a_machine_without_git_trains_all_the_same(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert runs._environment()["git_commit"] is None
+
+
 def test_a_folder_of_something_else_is_not_touched(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(config_lib.UserError, match="--run_dir.*flags.cfg"):
@@ -195,6 +200,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(whole, tmp_path)
     (tmp_path / "result.json").unlink()
     data = tmp_path / "checkpoints" / "step-24.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[: data.stat().st_size // 2])
+    (tmp_path / "checkpoints" / "checkpoint").write_bytes(b"")  # TensorFlow's own list of them
     status, out, err = finish(start(tmp_path))
     assert status == 0 and "step-24 cannot be read" in err and "Traceback" not in err
     assert "going on from step 20" in out

@@ -38,6 +38,15 @@ def test_split_of_a_folder(tmp_path):
     assert [len(everything.labeled), len(everything.unlabeled)] == [9, 5]
 
 
+@pytest.mark.parametrize(
+    ("misspelt", "meant"), [("unlabelled", "unlabeled"), ("val", "validation"), ("tests", "test")]
+)
+def test_a_misspelt_part_is_not_passed_over(tmp_path, misspelt, meant):
+    make.folder(tmp_path)
+    (tmp_path / misspelt).mkdir()
+    refused(tmp_path, f"{misspelt}.*did you mean '{meant}'")
+
+
 def test_validation_folder_is_used(tmp_path):
     make.folder(tmp_path)
     image = make.pixels(1, seed=9)[0]
