@@ -78,7 +78,8 @@ def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
 
 def _download(name: str, data_dir: str | None, config) -> tfds.core.DatasetBuilder:
     try:  # TFDS itself retries for minutes
-        urllib.request.urlopen("https://storage.googleapis.com", timeout=5)
+        # Not urlopen, which would keep the proxies of this moment for the whole process.
+        urllib.request.build_opener().open("https://storage.googleapis.com", timeout=5)
     except urllib.error.HTTPError:
         pass  # somebody answered
     except OSError as error:
