@@ -214,7 +214,7 @@ def test_flags_cfg_reproduces_the_run(whole, tmp_path):
 
 
 def _losses(run_dir, columns=("loss", "cross_entropy", "entropy")):
-    """Not the KL: the search stands at kinks of the sampling, where rounding turns its direction."""
+    """Not the KL: at the kinks of bilinear sampling rounding turns the search."""
     return np.array([[float(row[name]) for name in columns] for row in rows(run_dir)])
 
 
