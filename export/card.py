@@ -61,7 +61,7 @@ def text(
         channels=channels,
         class_names=", ".join(trained.class_names),
         split=f"seed {config.split_seed}, hash {result.get('split_hash', 'in split.json')}",
-        transforms="none" if supervised else f"`{config.transform()!r}`",
+        transforms=f"`{config.transform()!r}`" if config.transforms else "none",
         network=config.network,
         preprocessing=config.preprocessing,
         weights=weights,

@@ -13,6 +13,7 @@ import textwrap
 from absl import flags
 
 from rat_tf import config as config_lib
+from rat_tf import fields as fields_lib
 
 
 def help_text(description: str) -> str:
@@ -29,8 +30,7 @@ def help_text(description: str) -> str:
     for group, fields in groups.items():
         lines += ["", f"{group}:"]
         for field in fields:
-            default = str(field.default).lower() if field.type == "bool" else field.default
-            text = f"{field.metadata['help']} [{default}]"
+            text = f"{field.metadata['help']} [{fields_lib.default_text(field)}]"
             choices = field.metadata["choices"]
             if choices:
                 text = f"{' | '.join(filter(None, choices))}. {text}"
@@ -39,9 +39,12 @@ def help_text(description: str) -> str:
     return "\n".join(lines)
 
 
-def from_flags(flagfiles=()) -> config_lib.Config:
-    """The `Config` of the parsed flags; --run_dir is named after the last flagfile if not given."""
-    config = config_lib.Config(**config_lib.values(flags.FLAGS))
+def from_flags(flagfiles=(), given=()) -> config_lib.Config:
+    """The `Config` of the parsed flags; --run_dir is named after the last flagfile if not given.
+
+    `given` are the names of flags that stood on the command line itself.
+    """
+    config = config_lib.from_values(config_lib.values(flags.FLAGS), given)
     if config.run_dir:
         return config
     name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
@@ -59,9 +62,11 @@ def run(main) -> None:
     config_lib.define_flags()
     flagfiles, rest = _take_flagfiles(sys.argv[1:])
     with user_errors():
+        parse_flags(rest)
+        given = [name for name in flags.FLAGS if flags.FLAGS[name].present]
         # Flagfiles first, so that the command line wins wherever on it they stand.
         parse_flags([*(f"--flagfile={name}" for name in flagfiles), *rest])
-        main(from_flags(flagfiles))
+        main(from_flags(flagfiles, given))
 
 
 def command(main) -> None:

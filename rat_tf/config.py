@@ -6,58 +6,21 @@ A flag is a field of `Config`; its default is the paper's value. Nothing else kn
 from __future__ import annotations
 
 import dataclasses
-import math
-import re
 
 from absl import flags
 
-from rat_tf import adversary, hints, transforms
+from rat_tf import adversary, fields, hints, transforms
+from rat_tf.fields import UserError
 from rat_tf.transforms import sampling
 
-METHODS = ("rat", "vat", "random", "supervised")
+__all__ = ["METHODS", "Config", "UserError", "define_flags", "from_file", "from_values", "values"]
+
+SEARCHING = ("rat", "vat")
+TRANSFORMING = (*SEARCHING, "random")
+MIXING = (*TRANSFORMING, "mixmatch")
+CONSISTENT = (*TRANSFORMING, "pi_model", "pseudo_label", "mean_teacher", "mixmatch")
+METHODS = (*CONSISTENT, "supervised")
 DATASETS = ("svhn", "cifar10", "cifar100", "digits")
-
-
-class UserError(Exception):
-    """A mistake in what the user gave us: shown as one message, without a traceback."""
-
-
-def _flag(default, group: str, text: str, check=None, choices=None):
-    return dataclasses.field(
-        default=default,
-        metadata={"group": group, "help": text, "check": check, "choices": choices},
-    )
-
-
-def _expect(condition, expected: str):
-    """A check: None where `condition` holds for a value, else what was expected and found."""
-    return lambda value: None if condition(value) else f"expected {expected}, got {value!r}"
-
-
-def _at_least(low):
-    return _expect(lambda value: low <= value < math.inf, f"a number >= {low}")
-
-
-_positive = _expect(lambda value: 0 < value < math.inf, "a number > 0")
-_seed = _expect(lambda value: 0 <= value < 2**31, "a number from 0 to below 2^31")
-_fraction = _expect(lambda value: 0 <= value < 1, "a number from 0 to below 1")
-
-
-def _pattern(pattern: str, expected: str):
-    return _expect(lambda value: re.fullmatch(pattern, value), expected)
-
-
-def _parsed_by(parse):
-    """A check that leaves the verdict, and the words, to the parser of the value."""
-
-    def check(value):
-        try:
-            parse(value)
-        except ValueError as error:
-            return str(error)
-        return None
-
-    return check
 
 
 def _check_dataset(name: str) -> str | None:
@@ -72,53 +35,111 @@ def _check_dataset(name: str) -> str | None:
 class Config:
     """One run. Made from the command line by `from_flags`, or directly: `Config(labels=50)`."""
 
-    method: str = _flag(
+    method: str = fields.flag(
         "rat",
         "Method",
         "rat; vat (the noise of --transforms alone); random (the same transformations and ε "
-        "without the search); supervised.",
+        "without the search); the baselines pi_model, pseudo_label, mean_teacher, mixmatch, "
+        "supervised. A flag that is for other methods is refused on the command line and left out "
+        "in a flagfile, so that one flagfile can serve several methods.",
         choices=METHODS,
     )
-    transforms: str = _flag(
-        "noise:1.0,affine:0.6",
+    transforms: str = fields.flag(
+        dict.fromkeys(TRANSFORMING, "noise:1.0,affine:0.6"),
         "Method",
         "Transformations with their ε, in the order of application: "
         + ", ".join(transforms.REGISTRY)
         + ".",
-        _parsed_by(transforms.parse),
+        fields.parsed_by(transforms.parse),
     )
-    consistency: float = _flag(0.3, "Method", "λ, the weight of the KL.", _at_least(0))
-    consistency_rampup: int = _flag(200_000, "Method", "Steps of the ramp of λ.", _at_least(0))
-    epsilon_rampup: int = _flag(
-        0, "Method", "Steps of the ramp of ε (the paper: 400000); 0: no ε-rampup.", _at_least(0)
+    consistency: float = fields.flag(
+        {
+            **dict.fromkeys(TRANSFORMING, 0.3),
+            "pi_model": 20.0,
+            "pseudo_label": 1.0,
+            "mean_teacher": 8.0,
+            "mixmatch": 75.0,
+        },
+        "Method",
+        "λ, the weight of what is learned from unlabelled images (RAT: of the KL).",
+        fields.at_least(0),
     )
-    entropy_multiplier: float = _flag(
-        0.06, "Method", "Weight of the entropy of unlabelled predictions.", _at_least(0)
+    consistency_rampup: int = fields.flag(
+        {**dict.fromkeys(CONSISTENT, 200_000), "mixmatch": 16_384},
+        "Method",
+        "Steps of the ramp of λ (mixmatch: a linear one).",
+        fields.at_least(0),
     )
-    kl_direction: str = _flag(
-        "clean_adversarial",
+    epsilon_rampup: int = fields.flag(
+        dict.fromkeys(TRANSFORMING, 0),
+        "Method",
+        "Steps of the ramp of ε (the paper: 400000); 0: no ε-rampup.",
+        fields.at_least(0),
+    )
+    entropy_multiplier: float = fields.flag(
+        dict.fromkeys(TRANSFORMING, 0.06),
+        "Method",
+        "Weight of the entropy of unlabelled predictions.",
+        fields.at_least(0),
+    )
+    kl_direction: str = fields.flag(
+        dict.fromkeys(TRANSFORMING, "clean_adversarial"),
         "Method",
         "KL[clean ‖ adversarial], the paper's, or the reverse.",
         choices=("clean_adversarial", "adversarial_clean"),
     )
-    xi: str = _flag(
-        "1e-6",
+    xi: str = fields.flag(
+        dict.fromkeys(SEARCHING, "1e-6"),
         "Method",
         "ξ, the step of the finite difference: a number, or a multiple of ε such as 0.5eps.",
-        _parsed_by(adversary.Xi.parse),
+        fields.parsed_by(adversary.Xi.parse),
     )
-    power_iterations: int = _flag(1, "Method", "Inner gradients per step.", _at_least(1))
-    ascent: str = _flag(
-        "paper",
+    power_iterations: int = fields.flag(
+        dict.fromkeys(SEARCHING, 1), "Method", "Inner gradients per step.", fields.at_least(1)
+    )
+    ascent: str = fields.flag(
+        dict.fromkeys(SEARCHING, "paper"),
         "Method",
         "How a gradient becomes a direction: normalised (paper), or the maximiser in the "
         "transformation's own norm (steepest).",
         choices=adversary.ASCENTS,
     )
-    padding: str = _flag(
-        "zeros", "Method", "What warps see outside the image.", choices=sampling.PADDINGS
+    padding: str = fields.flag(
+        dict.fromkeys(TRANSFORMING, "zeros"),
+        "Method",
+        "What warps see outside the image.",
+        choices=sampling.PADDINGS,
     )
-    sampler: str = _flag(
+    pseudo_label_threshold: float = fields.flag(
+        {"pseudo_label": 0.95},
+        "Method",
+        "Least probability of a class that makes it a label.",
+        fields.fraction,
+    )
+    mixup: bool = fields.flag(
+        {**dict.fromkeys(TRANSFORMING, False), "mixmatch": True},
+        "Method",
+        "Mix images and their targets with those of others; --nomixup: do not.",
+    )
+    mixup_alpha: float = fields.flag(
+        dict.fromkeys(MIXING, 0.75),
+        "Method",
+        "α of Mixup's Beta(α, α).",
+        fields.positive,
+    )
+    sharpening: float = fields.flag(
+        {"mixmatch": 0.5},
+        "Method",
+        "Temperature T of the guessed labels; 1: as they are.",
+        fields.positive,
+    )
+    augmentations: int = fields.flag(
+        {"mixmatch": 2},
+        "Method",
+        "K, the augmented copies of an unlabelled image whose predictions are averaged.",
+        fields.at_least(1),
+    )
+    sampler: str = fields.flag(
         "auto",
         "Machine",
         "Bilinear sampling by tfa's kernel (resampler), or by plain TensorFlow for XLA to compile "
@@ -126,7 +147,7 @@ class Config:
         choices=("auto", *sampling.SAMPLERS),
     )
 
-    dataset: str = _flag(
+    dataset: str = fields.flag(
         "svhn",
         "Data",
         "svhn, cifar10, cifar100, digits (comes with scikit-learn), tfds:<name> for any other "
@@ -134,138 +155,187 @@ class Config:
         "and optionally validation/<class>/* and test/<class>/*.",
         check=_check_dataset,
     )
-    data_dir: str = _flag("", "Machine", "TFDS folder, also gs://; empty: the default of TFDS.")
-    download: bool = _flag(False, "Machine", "Download and prepare the set if --data_dir lacks it.")
-    svhn_extra: bool = _flag(
+    data_dir: str = fields.flag(
+        "", "Machine", "TFDS folder, also gs://; empty: the default of TFDS."
+    )
+    download: bool = fields.flag(
+        False, "Machine", "Download and prepare the set if --data_dir lacks it."
+    )
+    svhn_extra: bool = fields.flag(
         False, "Data", "Add the 531,131 extra images of SVHN to the unlabelled ones."
     )
-    image_size: int = _flag(0, "Data", "Resize to this height and width; 0: as is.", _at_least(0))
-    channels: int = _flag(
+    image_size: int = fields.flag(
+        0, "Data", "Resize to this height and width; 0: as is.", fields.at_least(0)
+    )
+    channels: int = fields.flag(
         0,
         "Data",
         "Turn images into grey (1) or RGB (3), without any alpha; 0: as they are, RGB for folders.",
-        _expect(lambda value: value in (0, 1, 3), "0, 1 or 3"),
+        fields.expect(lambda value: value in (0, 1, 3), "0, 1 or 3"),
     )
-    skip_broken: bool = _flag(
+    skip_broken: bool = fields.flag(
         False, "Data", "Leave out the files of a folder that are no image, and say which."
     )
-    labels: int = _flag(
-        1000, "Data", "Number of labelled images; 0: all that have a label.", _at_least(0)
+    labels: int = fields.flag(
+        1000, "Data", "Number of labelled images; 0: all that have a label.", fields.at_least(0)
     )
-    validation: float = _flag(
+    validation: float = fields.flag(
         0.1,
         "Data",
         "Validation images, as a share of the labelled training set; unused where the set has a "
         "validation part of its own.",
-        _fraction,
+        fields.fraction,
     )
-    stratify: str = _flag(
+    stratify: str = fields.flag(
         "balanced",
         "Data",
         "As many labelled images in each class, or in proportion to the classes.",
         choices=("balanced", "proportional"),
     )
-    split_seed: int = _flag(1, "Data", "Seed of the split into labelled and the rest.", _seed)
-    split_file: str = _flag("", "Data", "Use the split of this file: split.json of another run.")
-    include_labeled: bool = _flag(
+    split_seed: int = fields.flag(
+        1, "Data", "Seed of the split into labelled and the rest.", fields.seed
+    )
+    split_file: str = fields.flag(
+        "", "Data", "Use the split of this file: split.json of another run."
+    )
+    include_labeled: bool = fields.flag(
         False, "Data", "Let labelled images be among the unlabelled ones, too."
     )
-    preprocessing: str = _flag(
+    preprocessing: str = fields.flag(
         "scale",
         "Data",
         "Scale to [-1, 1] (SVHN), or global contrast normalisation and ZCA (CIFAR-10).",
         choices=("scale", "gcn_zca"),
     )
-    labeled_batch: int = _flag(50, "Data", "Labelled images per step.", _positive)
-    unlabeled_batch: int = _flag(
+    labeled_batch: int = fields.flag(50, "Data", "Labelled images per step.", fields.positive)
+    unlabeled_batch: int = fields.flag(
         50,
         "Data",
         "Unlabelled images per step; the supervised method takes as many labelled ones instead.",
-        _at_least(0),
+        fields.at_least(0),
     )
-    augment_shift: int = _flag(2, "Data", "Random shift by up to so many pixels.", _at_least(0))
-    augment_flip: bool = _flag(False, "Data", "Random horizontal flip.")
-    augment_noise: float = _flag(0.0, "Data", "Standard deviation of pixel noise.", _at_least(0))
-    augment_granularity: str = _flag(
+    augment_shift: int = fields.flag(
+        2, "Data", "Random shift by up to so many pixels.", fields.at_least(0)
+    )
+    augment_flip: bool = fields.flag(False, "Data", "Random horizontal flip.")
+    augment_noise: float = fields.flag(
+        0.0, "Data", "Standard deviation of pixel noise.", fields.at_least(0)
+    )
+    augment_granularity: str = fields.flag(
         "batch", "Data", "One shift and flip per batch or per image.", choices=("batch", "image")
     )
-    memory_limit_gb: float = _flag(
+    memory_limit_gb: float = fields.flag(
         4.0,
         "Machine",
         "Larger sets are decoded once into --cache_dir and read from there.",
-        _at_least(0),
+        fields.at_least(0),
     )
-    cache_dir: str = _flag(
+    cache_dir: str = fields.flag(
         "", "Machine", "Folder for decoded sets and fitted ZCA matrices; empty: ~/.cache/rat_tf."
     )
 
-    network: str = _flag(
+    network: str = fields.flag(
         "wrn-28-2",
         "Training",
         "Wide ResNet wrn-<depth>-<width>, depth 6n + 4.",
-        _pattern(r"wrn-(10|16|22|28|34|40)-[1-9]\d*", "wrn-<depth>-<width> such as wrn-28-2"),
+        fields.pattern(r"wrn-(10|16|22|28|34|40)-[1-9]\d*", "wrn-<depth>-<width> such as wrn-28-2"),
     )
-    iterations: int = _flag(500_000, "Training", "Training steps.", _positive)
-    validate_every: int = _flag(
-        25_000, "Training", "Steps between validations; divides --iterations.", _positive
+    iterations: int = fields.flag(500_000, "Training", "Training steps.", fields.positive)
+    validate_every: int = fields.flag(
+        25_000, "Training", "Steps between validations; divides --iterations.", fields.positive
     )
-    learning_rate: float = _flag(0.003, "Training", "Initial learning rate of Adam.", _positive)
-    decay_at: int = _flag(400_000, "Training", "Step of the learning rate's decay.", _positive)
-    decay: float = _flag(0.2, "Training", "Factor of the learning rate's decay.", _positive)
-    ema_decay: float = _flag(
-        0.0,
+    learning_rate: float = fields.flag(
+        {
+            **dict.fromkeys(METHODS, 0.003),
+            "pi_model": 0.0003,
+            "mean_teacher": 0.0004,
+            "mixmatch": 0.002,
+        },
         "Training",
-        "Decay of an exponential moving average of the weights, evaluated beside them; 0: none.",
-        _fraction,
+        "Initial learning rate of Adam.",
+        fields.positive,
     )
-    seed: int = _flag(0, "Training", "Seed of everything random but the split.", _seed)
-    sync_batch_norm: bool = _flag(
+    decay_at: int = fields.flag(
+        400_000, "Training", "Step of the learning rate's decay.", fields.positive
+    )
+    decay: float = fields.flag(
+        0.2, "Training", "Factor of the learning rate's decay.", fields.positive
+    )
+    weight_decay: float = fields.flag(
+        {**dict.fromkeys(METHODS, 0.0), "mixmatch": 0.02},
+        "Training",
+        "Kernels shrink by this times the learning rate at every step.",
+        fields.fraction,
+    )
+    ema_decay: float = fields.flag(
+        {**dict.fromkeys(METHODS, 0.0), "mean_teacher": 0.95, "mixmatch": 0.999},
+        "Training",
+        "Decay of an exponential moving average of the weights, evaluated beside them: the teacher "
+        "of mean_teacher; 0: none.",
+        fields.fraction,
+    )
+    evaluate: str = fields.flag(
+        {**dict.fromkeys(METHODS, "student"), "mean_teacher": "teacher", "mixmatch": "teacher"},
+        "Training",
+        "Whose error the run's result is: that of the trained weights (student) or of their moving "
+        "average (teacher). The other's is in result.json, too.",
+        choices=("student", "teacher"),
+    )
+    seed: int = fields.flag(0, "Training", "Seed of everything random but the split.", fields.seed)
+    sync_batch_norm: bool = fields.flag(
         False, "Training", "Batch statistics over all replicas instead of each replica's own."
     )
-    mixed_precision: str = _flag(
+    mixed_precision: str = fields.flag(
         "",
         "Training",
         "Compute in float16 (with loss scaling) or bfloat16; transformations, softmax and KL stay "
         "in float32.",
         choices=("", "float16", "bfloat16"),
     )
-    run_dir: str = _flag(
+    run_dir: str = fields.flag(
         "",
         "Machine",
         "Folder of the results; by default runs/<name of the flagfile>/<method>-seed<seed>. A run "
         "that was stopped goes on from there.",
     )
-    checkpoint_every: int = _flag(
+    checkpoint_every: int = fields.flag(
         5_000,
         "Machine",
         "Steps between checkpoints and points of the curves; divides --validate_every, or is "
         "larger and then counts as that.",
-        _positive,
+        fields.positive,
     )
-    strategy: str = _flag(
+    strategy: str = fields.flag(
         "auto",
         "Machine",
         "auto: MirroredStrategy over all visible GPUs, if there are several; multi_worker: "
         "MultiWorkerMirroredStrategy under TF_CONFIG.",
         choices=("auto", "one_device", "mirrored", "multi_worker"),
     )
-    logical_devices: int = _flag(
-        1, "Machine", "Split the CPU into so many devices, to try several replicas.", _positive
+    logical_devices: int = fields.flag(
+        1,
+        "Machine",
+        "Split the CPU into so many devices, to try several replicas.",
+        fields.positive,
     )
-    jit_compile: bool = _flag(False, "Machine", "Compile the training step with XLA.")
-    steps_per_execution: int = _flag(
-        1, "Machine", "Steps per call from Python; more is faster for small networks.", _positive
+    jit_compile: bool = fields.flag(False, "Machine", "Compile the training step with XLA.")
+    steps_per_execution: int = fields.flag(
+        1,
+        "Machine",
+        "Steps per call from Python; more is faster for small networks.",
+        fields.positive,
     )
-    deterministic: bool = _flag(
+    deterministic: bool = fields.flag(
         False, "Machine", "Make every TensorFlow operation deterministic, at some cost in speed."
     )
-    tensorboard: bool = _flag(True, "Machine", "Write TensorBoard logs to the run folder.")
+    tensorboard: bool = fields.flag(True, "Machine", "Write TensorBoard logs to the run folder.")
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            message = _problem(field, getattr(self, field.name))
+            message = fields.problem(field, getattr(self, field.name))
             if message:
                 raise UserError(f"--{field.name}: {message}")
+        fields.resolve(self, self.method)
         if self.iterations % self.validate_every:
             raise UserError(
                 f"--validate_every: expected a divisor of --iterations={self.iterations}, "
@@ -282,6 +352,8 @@ class Config:
             )
         if self.method != "supervised" and not self.unlabeled_batch:
             raise UserError(f"--unlabeled_batch: method {self.method} needs one > 0, got 0")
+        if not self.ema_decay and (self.evaluate == "teacher" or self.method == "mean_teacher"):
+            raise UserError("--ema_decay: a teacher needs one > 0, got 0.0")
         if self.method == "vat" and "noise" not in self.transforms:
             raise UserError(
                 f"--transforms: method vat needs noise:<ε> among them, got {self.transforms!r}"
@@ -292,8 +364,10 @@ class Config:
         """Steps from one checkpoint to the next: an "epoch" to Keras."""
         return min(self.checkpoint_every, self.validate_every)
 
-    def transform(self) -> transforms.Composite:
-        """The transformations in use: VAT is RAT with the noise alone."""
+    def transform(self) -> transforms.Composite | None:
+        """The transformations in use: VAT is RAT with the noise alone; None without any."""
+        if self.transforms is None:
+            return None
         sampler = self.sampler
         if sampler == "auto":
             sampler = "gather" if self.jit_compile else "resampler"
@@ -318,36 +392,32 @@ class Config:
         lines = []
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if field.name != "run_dir":
+            if field.name != "run_dir" and value is not None:
                 lines.append(
                     f"--{field.name}={str(value).lower() if field.type == 'bool' else value}"
                 )
         return "\n".join(lines) + "\n"
 
 
-def _problem(field, value) -> str | None:
-    """What is wrong with a flag's value: expected and found; None if nothing is."""
-    choices, check = field.metadata["choices"], field.metadata["check"]
-    if choices and value not in choices:
-        hint = hints.did_you_mean(str(value), choices)
-        return f"expected one of {', '.join(choices)}, got {value!r}{hint}"
-    return check(value) if check else None
-
-
-_DEFINE = {
-    "str": flags.DEFINE_string,
-    "int": flags.DEFINE_integer,
-    "float": flags.DEFINE_float,
-    "bool": flags.DEFINE_boolean,
-}
-
-
 def define_flags(flag_values=flags.FLAGS) -> None:
     """Defines one absl flag per field of `Config`."""
-    for field in dataclasses.fields(Config):
-        _DEFINE[field.type](
-            field.name, field.default, field.metadata["help"], flag_values=flag_values
-        )
+    fields.define(Config, flag_values)
+
+
+def values(flag_values) -> dict:
+    """The fields of a `Config` as parsed."""
+    return {field.name: getattr(flag_values, field.name) for field in dataclasses.fields(Config)}
+
+
+def from_values(found: dict, given=()) -> Config:
+    """The `Config` of these values; what its method has no use for is left out, unless `given`."""
+    method = found["method"]
+    left_out = [
+        field.name
+        for field in dataclasses.fields(Config)
+        if method in METHODS and fields.useless(field, method) and field.name not in given
+    ]
+    return Config(**{**found, **dict.fromkeys(left_out)})
 
 
 def from_file(path: str, **changes) -> Config:
@@ -358,9 +428,4 @@ def from_file(path: str, **changes) -> Config:
         flag_values(["", f"--flagfile={path}"])
     except flags.Error as error:
         raise UserError(f"{path}: {error}") from None
-    return Config(**{**values(flag_values), **changes})
-
-
-def values(flag_values) -> dict:
-    """The fields of a `Config` as parsed."""
-    return {field.name: getattr(flag_values, field.name) for field in dataclasses.fields(Config)}
+    return from_values({**values(flag_values), **changes}, given=changes)

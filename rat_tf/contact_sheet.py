@@ -48,9 +48,8 @@ def _rows(config, data) -> list[tuple]:
     preprocessed = layer(unlabeled)
     seed = draws.seed_for(config.seed, 0, "contact sheet")
     augmented = augment.build(config)(preprocessed, seed, draws.Rows(COLUMNS))
-    searched, how = _transformed(config, preprocessed, len(data.class_names))
     space = config.preprocessing
-    return [
+    rows = [
         ("labelled, as stored, with their classes", labeled.numpy(), names),
         ("unlabelled, as stored", unlabeled.numpy(), None),
         (f"the same after {space}", _shown(preprocessed, space), None),
@@ -59,8 +58,11 @@ def _rows(config, data) -> list[tuple]:
             _shown(augmented, space),
             None,
         ),
-        (f"the same, transformed: {how}", _shown(searched, space), None),
     ]
+    if config.transforms is not None:
+        searched, how = _transformed(config, preprocessed, len(data.class_names))
+        rows.append((f"the same, transformed: {how}", _shown(searched, space), None))
+    return rows
 
 
 def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
@@ -83,7 +85,7 @@ def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
         # The same pixels are seen twice: a ξ below the precision of float32 would find noise.
         xi=adversary.Xi(0.01),
         power_iterations=config.power_iterations if search else 0,
-        ascent=config.ascent,
+        ascent=config.ascent or "paper",
     )
     how = f"{transform}, " + ("adversarial to the untrained network" if search else "random")
     return transform.apply(images, found.offsets), how

@@ -90,7 +90,7 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
         "method": config.method,
         "dataset": config.dataset,
         "labels": len(images.labeled),
-        "transforms": repr(config.transform()) if config.method != "supervised" else None,
+        "transforms": repr(config.transform()) if config.transforms else None,
         "seed": config.seed,
         "split_seed": config.split_seed,
         "iterations": config.iterations,

@@ -32,6 +32,14 @@ from rat_tf import config as config_lib
         ({"ema_decay": 1.0}, ["--ema_decay", "1.0"]),
         ({"validate_every": 30_000}, ["--validate_every", "--iterations=500000", "30000"]),
         ({"checkpoint_every": 4_000}, ["--checkpoint_every", "--validate_every=25000", "4000"]),
+        ({"method": "supervised", "transforms": "noise:1"}, ["--transforms", "supervised", "rat"]),
+        ({"method": "random", "ascent": "steepest"}, ["--ascent", "random", "rat, vat"]),
+        ({"method": "pi_model", "kl_direction": "clean_adversarial"}, ["--kl_direction"]),
+        ({"method": "mean_teacher", "epsilon_rampup": 5}, ["--epsilon_rampup", "mean_teacher"]),
+        ({"method": "pseudo_label", "mixup": True}, ["--mixup", "pseudo_label", "mixmatch"]),
+        ({"method": "mixmatch", "power_iterations": 1}, ["--power_iterations", "mixmatch"]),
+        ({"method": "mean_teacher", "ema_decay": 0.0}, ["--ema_decay", "teacher", "> 0"]),
+        ({"evaluate": "teacher"}, ["--ema_decay", "teacher", "> 0"]),
         ({"jit_compile": True, "sampler": "resampler"}, ["--sampler", "gather"]),
     ],
 )
@@ -52,6 +60,37 @@ def test_defaults_are_the_papers():
     assert epsilons == {"noise": 1.0, "affine": 0.6}
     assert (config.power_iterations, config.ascent) == (1, "paper")
     assert config.kl_direction == "clean_adversarial"
+
+
+@pytest.mark.parametrize(
+    ("method", "learning_rate", "consistency", "ema_decay"),
+    [
+        ("supervised", 0.003, None, 0),
+        ("pi_model", 0.0003, 20, 0),
+        ("mean_teacher", 0.0004, 8, 0.95),
+        ("pseudo_label", 0.003, 1, 0),
+        ("vat", 0.003, 0.3, 0),
+    ],
+)
+def test_defaults_of_the_baselines_are_the_papers(method, learning_rate, consistency, ema_decay):
+    """The table of hyper-parameters in the paper's appendix."""
+    config = config_lib.Config(method=method)
+    assert config.learning_rate == learning_rate
+    assert config.consistency == consistency
+    assert config.ema_decay == ema_decay
+    assert config_lib.Config(method="pseudo_label").pseudo_label_threshold == 0.95
+
+
+def test_a_flagfile_serves_other_methods_but_a_flag_given_for_nothing_is_refused(tmp_path):
+    path = tmp_path / "rat.cfg"
+    path.write_text("--transforms=noise:2,affine:0.3\n--xi=1e-2\n--consistency=0.7\n")
+    random = config_lib.from_file(str(path), method="random")
+    assert (random.transforms, random.xi, random.consistency) == ("noise:2,affine:0.3", None, 0.7)
+    supervised = config_lib.from_file(str(path), method="supervised")
+    assert (supervised.transforms, supervised.consistency) == (None, None)
+    assert config_lib.Config(method="supervised") == supervised
+    with pytest.raises(config_lib.UserError, match="--xi.*supervised"):
+        config_lib.from_file(str(path), method="supervised", xi="1e-3")
 
 
 def test_vat_is_the_noise_alone():
@@ -124,6 +163,7 @@ def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(folder):
         (["--flagfile=missing.cfg"], "missing.cfg"),
         (["--labels=many"], "labels"),
         (["stray"], "stray"),
+        (["--method=supervised", "--xi=1e-2"], "--xi: method supervised has no use for it"),
     ):
         status, out, err = _print(folder, *arguments)
         assert (status, out) == (2, "") and words in err
@@ -136,4 +176,6 @@ def test_help_shows_every_flag_with_its_default_in_groups():
         assert f"--{field.name}\n" in text
     for group in ("Method:", "Data:", "Training:", "Machine:"):
         assert f"\n{group}\n" in text
-    assert "[0.003]" in text and text.startswith("What it does.")
+    assert "[0.1]" in text and text.startswith("What it does.")
+    flat = " ".join(text.split())
+    assert "pi_model: 0.0003; mean_teacher: 0.0004" in flat
