@@ -163,6 +163,11 @@ def build(config: config_lib.Config, images: data.Data) -> methods.Method:
     """The compiled model with all its variables made."""
     preprocessing = preprocess.build(config, images)
     model = methods.build(config, len(images.class_names), preprocessing)
+    return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
+
+
+def compiled(model: methods.Method, config: config_lib.Config, example) -> methods.Method:
+    """The model with its optimiser and all variables, made by an `example` batch of images."""
     rate = schedules.learning_rate(config.learning_rate, config.decay_at, config.decay)
     optimizer = tf.keras.optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay)
     model.compile(
@@ -170,7 +175,6 @@ def build(config: config_lib.Config, images: data.Data) -> methods.Method:
         jit_compile=config.jit_compile,
         steps_per_execution=config.steps_per_execution,
     )
-    example = preprocessing(images.labeled.take(slice(1)).images)
     for network in model.candidates.values():
         network(example)
     weights = model.network.trainable_variables
