@@ -78,12 +78,12 @@ def batch_of(method: str, size: int, batch: int):
     return (images[:cut], labels[:cut]), images[cut:]
 
 
-def model_of(method: str, network: str, size: int, batch: int, **changes):
+def model_of(method: str, network: str, size: int, **changes):
     """The compiled model of a run with the paper's flags; network "pooled" costs nothing."""
     config = config_lib.Config(
         method=method,
         network="wrn-10-1" if network == "pooled" else network,
-        **{"jit_compile": _JIT.value, **changes},
+        **changes,
     )
     layer = preprocess.Scale()
     model = methods.build(config, 10, layer)
@@ -111,13 +111,16 @@ class Clock(tf.keras.callbacks.Callback):
 
 
 class Step:
-    """A method's step in `model.fit`."""
+    """A method's step in `model.fit`; `strategy` shares the batch among its replicas."""
 
-    def __init__(self, method: str, network: str, size: int, batch: int, **changes):
+    def __init__(self, method: str, network: str, size: int, batch: int, strategy=None, **changes):
         began = time.perf_counter()
-        self.model = model_of(method, network, size, batch, **changes)
-        data = tf.data.Dataset.from_tensors(batch_of(method, size, batch)).cache().repeat()
-        self._data = data.prefetch(2)
+        strategy = strategy or tf.distribute.get_strategy()
+        with strategy.scope():
+            self.model = model_of(method, network, size, **changes)
+        share = batch_of(method, size, batch // strategy.num_replicas_in_sync)
+        data = tf.data.Dataset.from_tensors(share).cache().repeat().prefetch(2)
+        self._data = strategy.distribute_datasets_from_function(lambda context: data)
         self._clock = Clock()
         self.run(1)
         self.first = time.perf_counter() - began
@@ -145,7 +148,7 @@ class Step:
 class Pass:
     """One bare pass over `images` images: forward alone, or with one kind of gradient."""
 
-    def __init__(self, kind: str, network: str, size: int, images: int):
+    def __init__(self, kind: str, network: str, size: int, images: int, jit: bool = False):
         rng = np.random.default_rng(1)
         x = tf.constant(rng.normal(size=(images, size, size, 3)), tf.float32)
         y = tf.constant(rng.integers(0, 10, images))
@@ -157,7 +160,7 @@ class Pass:
             logits = net(inputs, training=True, update_stats=False)
             return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
 
-        @tf.function(jit_compile=_JIT.value)
+        @tf.function(jit_compile=jit)
         def run():
             if kind == "forward":
                 return loss(x)
@@ -182,7 +185,7 @@ def peak_memory(method: str, network: str, size: int, batch: int) -> float:
     def largest():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
-    model = model_of(method, network, size, batch, jit_compile=False)
+    model = model_of(method, network, size, jit_compile=False)
     data = tf.data.Dataset.from_tensors(batch_of(method, size, batch)).cache().repeat()
     before = largest()
     model.fit(data, steps_per_epoch=3, verbose=0)
@@ -194,12 +197,12 @@ def in_a_process(function, *arguments):
         return pool.apply(function, arguments)
 
 
-def measure(network: str, size: int, batch: int, rounds: int) -> list[dict]:
+def measure(network: str, size: int, batch: int, rounds: int, jit: bool) -> list[dict]:
     """A row for each method."""
-    steps = {m: Step(m, network, size, batch) for m in METHODS}
-    idle = {m: Step(m, "pooled", size, batch) for m in ("supervised", "rat")}
+    steps = {m: Step(m, network, size, batch, jit_compile=jit) for m in METHODS}
+    idle = {m: Step(m, "pooled", size, batch, jit_compile=jit) for m in ("supervised", "rat")}
     kinds = sorted({p for passes in PASSES.values() for p in passes})
-    passes = {(k, n): Pass(k, network, size, n * batch) for k, n in kinds}
+    passes = {(k, n): Pass(k, network, size, n * batch, jit) for k, n in kinds}
     everything = [*steps.values(), *idle.values(), *passes.values()]
     for _ in range(rounds):
         for each in everything:
@@ -253,9 +256,12 @@ def show(rows: list[dict]) -> None:
 
 def main(argv) -> None:
     del argv
+    # Keras makes a function per model, which TensorFlow takes for one that is traced again; that
+    # none of them is traced twice is asserted below.
+    tf.get_logger().setLevel("ERROR")
     rows = []
     for network in _NETWORKS.value:
-        found = measure(network, _SIZE.value, _BATCH.value, _ROUNDS.value)
+        found = measure(network, _SIZE.value, _BATCH.value, _ROUNDS.value, _JIT.value)
         if _MEMORY.value:
             for row in found:
                 row["megabytes"] = in_a_process(

@@ -1,0 +1,103 @@
+"""How the cost of a RAT step grows: `python -m benchmarks.scaling --picture=docs/scaling.png`.
+
+Milliseconds of a step in `model.fit`, and of the bare passes that it is made of (see
+benchmarks.step), against the batch size, the image size, the number of transformations and the
+number of replicas (logical devices on the same cores, the same global batch). A step should grow no
+faster than its passes; transformations and replicas add none.
+"""
+
+from __future__ import annotations
+
+import os
+
+import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
+
+# isort: split
+import matplotlib.pyplot as plt
+import numpy as np
+import tensorflow as tf
+from absl import app, flags
+
+from benchmarks import step as step_lib
+
+TRANSFORMS = (
+    "noise:1",
+    "affine:0.6",
+    "channel_weight:0.001",
+    "thin_plate_spline:1",
+    "flow_field:0.01",
+)
+BATCHES, SIZES, REPLICAS = (10, 20, 50, 100), (16, 24, 32, 48), (1, 2, 4)
+
+_NETWORK = flags.DEFINE_string("of_network", "wrn-10-1", "Network to measure.")
+_TURNS = flags.DEFINE_integer("turns", 8, "Turns of each; medians count.", lower_bound=3)
+_PICTURE = flags.DEFINE_string("picture", "scaling.png", "File of the picture.")
+
+
+def strategy(replicas: int):
+    if replicas == 1:
+        return None
+    # All strategies of a process number their collectives alike: keeps them apart.
+    tf.distribute.MirroredStrategy._collective_key_base += 100_000
+    return tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(replicas)])
+
+
+def points(network: str) -> dict[str, dict]:
+    """For each panel the steps by the number on its axis, and the images that they see."""
+
+    def rat(size=32, batch=40, **options):
+        return step_lib.Step("rat", network, size, batch, **options), (size, batch)
+
+    return {
+        "unlabelled images per step": {b: rat(batch=b) for b in BATCHES},
+        "height and width of the images": {s: rat(size=s) for s in SIZES},
+        "transformations": {
+            n: rat(transforms=",".join(TRANSFORMS[:n])) for n in range(1, len(TRANSFORMS) + 1)
+        },
+        "replicas": {n: rat(strategy=strategy(n)) for n in REPLICAS},
+    }
+
+
+def main(argv) -> None:
+    del argv
+    tf.get_logger().setLevel("ERROR")
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(
+        cpu, [tf.config.LogicalDeviceConfiguration()] * max(REPLICAS)
+    )
+    panels = points(_NETWORK.value)
+    seen = {images for steps in panels.values() for _, images in steps.values()}
+    passes = {
+        (kind, multiple, size, batch): step_lib.Pass(kind, _NETWORK.value, size, multiple * batch)
+        for size, batch in seen
+        for kind, multiple in step_lib.PASSES["rat"]
+    }
+    steps = [step for found in panels.values() for step, _ in found.values()]
+    for _ in range(_TURNS.value):
+        for each in [*steps, *passes.values()]:
+            each.run()
+
+    def bare(size, batch):
+        kinds = step_lib.PASSES["rat"]
+        return sum(np.median(passes[k, n, size, batch].seconds) for k, n in kinds)
+
+    figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
+    for axis, (name, found) in zip(axes.flat, panels.items()):
+        numbers = list(found)
+        whole = [1e3 * np.median(step.seconds) for step, _ in found.values()]
+        parts = [1e3 * bare(*images) for _, images in found.values()]
+        axis.plot(numbers, whole, "o-", label="RAT step")
+        axis.plot(numbers, parts, "s--", label="its bare passes")
+        axis.set(xlabel=name, ylabel="ms", ylim=(0, None), xticks=numbers)
+        axis.legend()
+        for number, step_ms, passes_ms in zip(numbers, whole, parts):
+            print(
+                f"{name:32}{number:5}{step_ms:9.1f} ms{passes_ms:9.1f} ms{step_ms / passes_ms:7.2f}"
+            )
+    figure.suptitle(f"{_NETWORK.value}, {os.cpu_count()} cores")
+    figure.savefig(_PICTURE.value, dpi=100)
+    print(f"picture in {_PICTURE.value}")
+
+
+if __name__ == "__main__":
+    app.run(main)
