@@ -11,6 +11,7 @@ import time
 
 import keras_tuner as kt
 import tensorflow as tf
+from tensorflow.python.framework import ops  # the registry of gradients is not exported
 
 from rat_tf import config as config_lib
 from rat_tf import data, devices, oracles, runs, search_space, train, trials, watching
@@ -95,9 +96,7 @@ class Runner:
             print(f"warning: {error}")
             return "diverged"
         finally:
-            # Keras keeps what it has built, graphs above all, until it is told to forget it.
-            tf.keras.backend.clear_session()
-            gc.collect()
+            _forget()
         return "stopped" if watch.stopped else "finished"
 
     def _data(self, config: config_lib.Config) -> data.Data:
@@ -151,3 +150,16 @@ class Runner:
             text += f", {result['status']}"
         print(f"trial {result['trial']}: {text}; best so far "
               f"{best['validation_error']:.2%} ({best['trial']})", flush=True)  # fmt: skip
+
+
+def _forget() -> None:
+    """Gives back the memory of what a trial has built: 20 MiB of graphs for the smallest network.
+
+    Keras keeps some of it until it is told to forget. TensorFlow registers the gradient of every
+    tf.custom_gradient that it traces under a name of its own, for ever, and with it the graph.
+    """
+    tf.keras.backend.clear_session()
+    registered = ops.gradient_registry._registry
+    for name in [name for name in registered if name.startswith("CustomGradient-")]:
+        del registered[name]
+    gc.collect()

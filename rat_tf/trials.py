@@ -124,7 +124,7 @@ def best_flagfile(folder: str, best: dict, settings: str, base: config_lib.Confi
     original = best.get("same_as", best["trial"])
     config = runs.Run(path(folder, original)).config(iterations=base.iterations)
     steps = f"step {best['best_step']} of {best['steps']}"
-    text = f"# Trial {best['trial']} of {count} in {folder} ({settings}):\n"
+    text = f"# Trial {best['trial']}, the best of {count} in {folder} ({settings}):\n"
     text += f"# validation error {best['validation_error']:.2%} at {steps}, seed {config.seed}. "
     text += "The lowest of many\n# is lower than what a fresh seed will give; nothing was tested.\n"
     return text + config.flagfile()

@@ -33,6 +33,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import signal
 import sys
@@ -154,7 +155,8 @@ def check_folder(settings: Settings, config: config_lib.Config) -> None:
     run, described = runs.Run(settings.output), _description(settings.output)
     if not os.path.exists(described):
         if os.path.exists(run.folder) and (
-            not os.path.isdir(run.folder) or {*os.listdir(run.folder)} - {"flags.cfg"}
+            not os.path.isdir(run.folder)
+            or {*os.listdir(run.folder)} - {"flags.cfg", "flags.cfg.tmp", "search.json.tmp"}
         ):
             raise config_lib.UserError(
                 f"--output: expected a new or empty folder or that of a search, but {run.folder} "
@@ -187,7 +189,7 @@ def _description(folder: str) -> str:
 
 def _create_folder(settings: Settings, config: config_lib.Config) -> None:
     try:
-        os.makedirs(os.path.join(settings.output, "trials"), exist_ok=True)
+        os.makedirs(settings.output, exist_ok=True)
         runs.write(runs.Run(settings.output).flags, config.flagfile())
         # Last: it makes the folder that of a search.
         runs.write(_description(settings.output), json.dumps(_kept(settings), indent=2) + "\n")
@@ -221,8 +223,13 @@ def _search(config, settings: Settings, space: search_space.Space, role: str) ->
                 f"--output: expected the chief's folder, but {settings.output} has no search.json"
             )
         check_folder(settings, config)
-    elif oracle.reload():
-        print(f"going on with the search in {settings.output}")
+    else:
+        going_on = oracle.reload()
+        total = min(space.size(), limit or math.inf)
+        count = f"{total} trials" if settings.tuner != "hyperband" else "trials"
+        print(f"{settings.text()}; {count} of up to {config.iterations} steps")
+        if going_on:
+            print(f"going on after {len(trials_lib.finished(settings.output))} trials")
     if role == "chief":
         oracles.serve(oracle)
     else:
@@ -245,10 +252,10 @@ def _signals_raise():
             signal.signal(number, handler)
 
 
-def define_flags() -> None:
+def define_flags(flag_values=flags.FLAGS) -> None:
     define = {"str": flags.DEFINE_string, "bool": flags.DEFINE_boolean, "int": flags.DEFINE_integer}
     for field in dataclasses.fields(Settings):
-        define[field.type](field.name, field.default, HELP[field.name])
+        define[field.type](field.name, field.default, HELP[field.name], flag_values=flag_values)
 
 
 def help_text() -> str:
