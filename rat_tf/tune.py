@@ -117,7 +117,7 @@ def main(config: config_lib.Config) -> None:
     try:
         with _signals_raise():
             _search(config, settings, space, role)
-    except checkpoints.Interrupted as interruption:
+    except (checkpoints.Interrupted, KeyboardInterrupt) as interruption:
         print(f"\n{interruption}: saved; the same command goes on from here.", file=sys.stderr)
         sys.exit(checkpoints.STOPPED)
     except grpc.RpcError as error:
@@ -238,10 +238,11 @@ def _search(config, settings: Settings, space: search_space.Space, role: str) ->
 
 @contextlib.contextmanager
 def _signals_raise():
-    """SIGINT and SIGTERM as `Interrupted` wherever they come; training saves before it raises."""
+    """SIGTERM as KeyboardInterrupt, as SIGINT is; training has its own way, and saves first."""
 
     def on_signal(number, frame):
-        raise checkpoints.Interrupted(signal.Signals(number).name)
+        # Not an Exception: code that tries something and goes on if it fails must not catch it.
+        raise KeyboardInterrupt(signal.Signals(number).name)
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     handlers = {number: signal.signal(number, on_signal) for number in numbers}

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import config as config_lib
 from rat_tf import (
+    checkpoints,
     oracles,
     runs,
     search_space,
@@ -30,6 +30,7 @@ from rat_tf import (
     tune,
     watching,
 )
+from rat_tf import config as config_lib
 
 TINY = {
     "dataset": "digits",
@@ -101,9 +102,9 @@ def test_a_grid_is_the_product(tmp_path):
 @pytest.mark.parametrize("tuner", ["random", "bayesian"])
 def test_continuous_parameters_stay_in_their_ranges(tuner, tmp_path):
     space = parse("consistency=0.01:1:log, epsilon.noise=1:3, consistency_rampup=10:1000:log")
-    configs = [space.config(v) for _, v in drive(make(tuner, space, tmp_path, 12))]
+    configs = [space.config(v) for _, v in drive(make(tuner, space, tmp_path, 10))]
     values = np.array([(c.consistency, c.consistency_rampup) for c in configs])
-    assert len(configs) == 12 and len(np.unique(values[:, 0])) > 6
+    assert len(configs) == 10 and len(np.unique(values[:, 0])) > 6
     assert np.all((0.01 <= values[:, 0]) & (values[:, 0] <= 1))
     assert all(isinstance(c.consistency_rampup, int) for c in configs)
     for config in configs:
@@ -111,16 +112,13 @@ def test_continuous_parameters_stay_in_their_ranges(tuner, tmp_path):
         assert 1 <= noise.epsilon <= 3 and affine.epsilon == 0.6
 
 
-def test_bayesian_search_finds_the_valley(tmp_path):
-    space = parse("consistency=0:1")
-    score = lambda values: abs(values["consistency"] - 0.7)  # noqa: E731
-    found = drive(make("bayesian", space, tmp_path, 12), score)
-    assert min(score(values) for _, values in found) < 0.02
-
-
-def test_every_point_is_a_composition(tmp_path):
+def test_every_point_is_a_composition():
     space = parse("epsilon.noise=0.5:2:log, xi=1e-6|1e-2", composition=True)
-    configs = [space.config(v) for _, v in drive(make("random", space, tmp_path, 200))]
+    found = space.hyperparameters().space
+    points = [
+        {hp.name: hp.random_sample(99 * i + k) for k, hp in enumerate(found)} for i in range(200)
+    ]
+    configs = [space.config(point) for point in points]
     orders = [tuple(t.name for t in c.transform().transforms) for c in configs]
     assert all(len(set(order)) == len(order) >= 1 for order in orders)
     assert {len(order) for order in orders} == {1, 2, 3, 4, 5}
@@ -183,14 +181,14 @@ def test_whole_compositions_may_be_given():
 def test_a_crash_at_any_moment_changes_nothing(tuner, tmp_path):
     """A new oracle from the file before every question: no trial is lost, none is there twice."""
     space = parse("epsilon.affine=0.1:1:0.1, consistency=0.1:1:0.1")
-    limit = 12 if tuner in ("random", "bayesian") else 0
+    limit = 8 if tuner in ("random", "bayesian") else 0
 
     def crash(oracle):
         return make(tuner, space, tmp_path / "crashed", limit)
 
     score = lambda values: float(values["epsilon.affine"])  # noqa: E731
-    whole = drive(make(tuner, space, tmp_path / "whole", limit), score, 40)
-    crashed = drive(crash(None), score, 40, crash)
+    whole = drive(make(tuner, space, tmp_path / "whole", limit), score, 20)
+    crashed = drive(crash(None), score, 20, crash)
     assert [trial for trial, _ in crashed] == [
         f"{i:0{len(whole[0][0])}d}" for i in range(len(whole))
     ]
@@ -210,6 +208,11 @@ def test_hyperband_counts_in_validations(tmp_path):
             parent = by_id[values["tuner/trial_id"]]
             assert parent["consistency"] == values["consistency"]
             assert parent["tuner/epochs"] == values["tuner/initial_epoch"]
+    first = [v["consistency"] for _, v in found if v["tuner/bracket"] == 2 and not v["tuner/round"]]
+    second = [
+        v["consistency"] for _, v in found if v["tuner/bracket"] == 2 and v["tuner/round"] == 1
+    ]
+    assert second == sorted(first)[: len(second)]  # a lower error is better
 
 
 # ---- trials
@@ -258,14 +261,14 @@ def fake_fit(error, calls):
 
 
 def test_a_trial_is_a_run_that_never_sees_the_test_set(runner, tmp_path):
-    space = parse("epsilon.affine=0.1|0.2", iterations=2)
-    result = runner(space).run("0", {"epsilon.affine": "0.2"})
+    space = parse("learning_rate=0.1|0.2", iterations=2, method="supervised")
+    result = runner(space).run("0", {"learning_rate": "0.2"})
     folder = tmp_path / "trials" / "0"
     with open(folder / "metrics.csv", newline="") as file:
         (row,) = csv.DictReader(file)
     assert result["validation_error"] == pytest.approx(float(row["val_error"]))
     assert (result["status"], result["best_step"], result["steps"]) == ("finished", 2, 2)
-    assert runs.Run(str(folder)).config().transforms == "noise:1,affine:0.2"
+    assert runs.Run(str(folder)).config().learning_rate == 0.2
     # What rat_tf.train finds there it only has to evaluate.
     train.main(runs.Run(str(folder)).config())
     tested = runs.Run(str(folder)).finished()
@@ -370,12 +373,17 @@ def wait_for(condition, process):
     raise AssertionError(f"waited in vain: {finish(process)}")
 
 
-SEARCH = {"method": "supervised", "search": "learning_rate=0.001|0.01|0.1", "iterations": 12}
+SEARCH = {
+    "method": "supervised",
+    "search": "learning_rate=0.001|0.1",
+    "tensorboard": "false",
+    "iterations": 12,
+}
 
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory):
-    """A search of three trials that was killed in the second and started again."""
+    """A search of two trials that was killed in the second and started again."""
     output = tmp_path_factory.mktemp("search") / "out"
     process = start(output, **SEARCH)
     second = runs.Run(str(output / "trials" / "0001"))
@@ -392,10 +400,9 @@ def test_no_trial_is_repeated_after_kill_9(searched):
     output, (killed, first, _), second, before = searched
     assert killed == -signal.SIGKILL
     assert (first.count("trial 0000: learning"), second.count("trial 0000:")) == (1, 0)
-    assert "going on from step" in second.partition("trial 0001:")[2].partition("trial 0002:")[0]
-    assert second.count("going on from step") == 1
+    assert "going on from step" in second.partition("trial 0001: learning")[2]
     assert (output / "trials" / "0000" / "trial.json").stat().st_mtime_ns == before
-    for i in range(3):
+    for i in range(2):
         rows = runs.Run(str(output / "trials" / f"000{i}")).rows()
         assert [row["step"] for row in rows] == [2, 4, 6, 8, 10, 12]
 
@@ -405,7 +412,7 @@ def test_results_are_ranked(searched):
     with open(output / "trials.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     errors = {}
-    for i in range(3):
+    for i in range(2):
         run = runs.Run(str(output / "trials" / f"000{i}"))
         errors[f"000{i}"] = min(row["val_error"] for row in run.rows())
         assert not os.path.exists(run.result)  # nothing was tested
@@ -414,7 +421,7 @@ def test_results_are_ranked(searched):
     assert [float(row["validation_error"]) for row in rows] == pytest.approx(
         sorted(errors.values())
     )
-    assert {row["learning_rate"] for row in rows} == {"0.001", "0.01", "0.1"}
+    assert {row["learning_rate"] for row in rows} == {"0.001", "0.1"}
     assert f"{errors[expected[0]]:.2%}" in out and "validation error" in out
     assert (output / "trials.png").read_bytes().startswith(b"\x89PNG")
 
@@ -424,7 +431,7 @@ def test_best_cfg_is_a_flagfile_of_train(searched, tmp_path):
     text = (output / "best.cfg").read_text()
     with open(output / "trials.csv", newline="") as file:
         best = next(csv.DictReader(file))
-    assert text.startswith(f"# Trial {best['trial']}, the best of 3")
+    assert text.startswith(f"# Trial {best['trial']}, the best of 2")
     assert f"validation error {float(best['validation_error']):.2%}" in text
     config = config_lib.from_file(str(output / "best.cfg"), run_dir=str(tmp_path / "run"))
     assert config.learning_rate == float(best["learning_rate"])
@@ -491,6 +498,30 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path, in_process):
     assert os.listdir(tmp_path) == ["thesis.tex"]
 
 
+def test_sigterm_leaves_a_search_that_goes_on(tmp_path, in_process, monkeypatch, capsys):
+    calls = []
+    fit = fake_fit(lambda config, step: 0.25, calls)
+
+    def signalled(*args, **kwargs):
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        fit(*args, **kwargs)
+
+    monkeypatch.setattr(train, "fit", signalled)
+    same = command(tmp_path / "out")[3:]
+    with pytest.raises(SystemExit) as ended:
+        in_process(*same)
+    assert ended.value.code == checkpoints.STOPPED and "SIGTERM: saved" in capsys.readouterr().err
+    monkeypatch.setattr(train, "fit", fit)
+    in_process(*same)
+    out = capsys.readouterr().out
+    assert "going on after 2 trials" in out and "results in" in out
+    assert len(calls) == 10 and len({c.transforms for c, _ in calls}) == 10
+    # More of a grid than there is changes nothing; the table is shown again.
+    in_process(*same, "--max_trials=20")
+    assert len(calls) == 10 and "results in" in capsys.readouterr().out
+
+
 def test_help_has_all_flags():
     text = tune.help_text()
     for name in [*tune.HELP, "learning_rate", "transforms"]:
@@ -550,19 +581,3 @@ def test_a_chief_and_two_workers_of_which_one_dies(tmp_path):
     ]
     assert sorted(epsilons) == [round(0.1 * i, 1) for i in range(1, 11)]
     assert "affine:0.4" in (tmp_path / "out" / "best.cfg").read_text()
-
-
-def test_sigterm_leaves_a_search_that_goes_on(tmp_path):
-    slow = MACHINES.replace("time.sleep(0.5)", "time.sleep(3 if len(done) == 3 else 0)")
-    process = start(tmp_path, script=("-c", _alone(slow)))
-    wait_for(lambda: (tmp_path / "trials" / "0002").exists(), process)
-    process.send_signal(signal.SIGTERM)
-    status, _, err = finish(process)
-    assert status == 75 and "SIGTERM: saved" in err and "Traceback" not in err, err
-    status, out, err = finish(start(tmp_path, script=("-c", _alone(MACHINES))))
-    assert status == 0, err
-    assert "trial 0001:" not in out and "trial 0002: epsilon" in out and "results in" in out
-
-
-def _alone(script):
-    return script.replace('os.environ["KERASTUNER_TUNER_ID"]', '"alone"')
