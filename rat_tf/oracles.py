@@ -16,6 +16,7 @@ import json
 import os
 import threading
 import time
+import warnings
 from concurrent import futures
 
 import grpc
@@ -23,6 +24,7 @@ import keras_tuner as kt
 from keras_tuner.src import protos  # not exported, and the way to a chief that ends
 from keras_tuner.src.distribute import oracle_chief
 from keras_tuner.src.engine import trial as trial_lib
+from sklearn import exceptions
 
 from rat_tf import config as config_lib
 from rat_tf import runs
@@ -137,7 +139,13 @@ class Random(_Durable, kt.oracles.RandomSearchOracle):
 
 
 class Bayesian(_Durable, kt.oracles.BayesianOptimizationOracle):
-    pass
+    """A Gaussian process over the errors so far."""
+
+    def populate_space(self, trial_id):
+        with warnings.catch_warnings():
+            # That a length scale is at its bound: a parameter that makes no difference.
+            warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
+            return super().populate_space(trial_id)
 
 
 class Hyperband(_Durable, kt.oracles.HyperbandOracle):

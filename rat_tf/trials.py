@@ -16,6 +16,7 @@ from rat_tf import figures, runs
 
 LEAST = 3  # earlier trials to compare with
 YOUNG = 1 / 3  # of its steps, in which no trial is judged
+LOST = ("diverged", "invalid")  # ends that count as wrong everywhere
 SHOWN = 20  # rows of the table in the terminal
 
 
@@ -33,7 +34,7 @@ def outcome(run: runs.Run, status: str, shown: dict) -> dict:
     best = min(validated, key=lambda row: row["val_error"], default={"val_error": 1.0, "step": 0})
     return {
         "trial": os.path.basename(run.folder),
-        "validation_error": 1.0 if status in ("diverged", "invalid") else best["val_error"],
+        "validation_error": 1.0 if status in LOST else best["val_error"],
         "best_step": int(best["step"]),
         "steps": int(rows[-1]["step"]) if rows else 0,
         "seconds": rows[-1]["seconds"] if rows else 0.0,
@@ -75,7 +76,7 @@ class StopHopeless(tf.keras.callbacks.Callback):
         others = [
             _errors(runs.Run(path(self._folder, trial["trial"])))
             for trial in finished(self._folder)
-            if trial["status"] != "diverged"
+            if trial["status"] not in LOST
         ]
         if hopeless(own, others, self._first):
             self.stopped = self.model.stop_training = True
@@ -114,17 +115,19 @@ def report(folder: str, settings: str, base: config_lib.Config) -> str:
         row["validation_error"] = f"{trial['validation_error']:.6g}"
         writer.writerow({name: row[name] for name in writer.fieldnames})
     runs.write(os.path.join(folder, "trials.csv"), text.getvalue())
-    runs.write(os.path.join(folder, "best.cfg"), best_flagfile(folder, ranked[0], settings, base))
-    figures.trials(os.path.join(folder, "trials.png"), ranked)
+    if ranked[0]["status"] not in LOST:
+        text = best_flagfile(folder, ranked, settings, base)
+        runs.write(os.path.join(folder, "best.cfg"), text)
+        figures.trials(os.path.join(folder, "trials.png"), ranked)
     return table(ranked, names)
 
 
-def best_flagfile(folder: str, best: dict, settings: str, base: config_lib.Config) -> str:
-    count = len(finished(folder))
+def best_flagfile(folder: str, ranked: list[dict], settings: str, base: config_lib.Config) -> str:
+    best = ranked[0]
     original = best.get("same_as", best["trial"])
     config = runs.Run(path(folder, original)).config(iterations=base.iterations)
     steps = f"step {best['best_step']} of {best['steps']}"
-    text = f"# Trial {best['trial']}, the best of {count} in {folder} ({settings}):\n"
+    text = f"# Trial {best['trial']}, the best of {len(ranked)} in {folder} ({settings}):\n"
     text += f"# validation error {best['validation_error']:.2%} at {steps}, seed {config.seed}. "
     text += "The lowest of many\n# is lower than what a fresh seed will give; nothing was tested.\n"
     return text + config.flagfile()
@@ -136,7 +139,7 @@ def table(ranked: list[dict], names: list[str]) -> str:
     lines = [header]
     for rank, trial in enumerate(ranked[:SHOWN], 1):
         note = trial["status"] if trial["status"] != "finished" else ""
-        error = f"{trial['validation_error']:.2%}" if note not in ("diverged", "invalid") else "-"
+        error = f"{trial['validation_error']:.2%}" if note not in LOST else "-"
         values = [str(trial["values"][name]) for name in names]
         steps = [str(trial["best_step"]), str(trial["steps"])]
         lines.append([str(rank), trial["trial"], error, *steps, *values, note])

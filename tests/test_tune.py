@@ -20,8 +20,10 @@ import tensorflow as tf
 
 from rat_tf import (
     checkpoints,
+    cli,
     oracles,
     runs,
+    search_settings,
     search_space,
     train,
     transforms,
@@ -177,7 +179,7 @@ def test_whole_compositions_may_be_given():
 # ---- the oracles
 
 
-@pytest.mark.parametrize("tuner", tune.TUNERS)
+@pytest.mark.parametrize("tuner", search_settings.TUNERS)
 def test_a_crash_at_any_moment_changes_nothing(tuner, tmp_path):
     """A new oracle from the file before every question: no trial is lost, none is there twice."""
     space = parse("epsilon.affine=0.1:1:0.1, consistency=0.1:1:0.1")
@@ -449,10 +451,10 @@ def in_process(monkeypatch):
     """The command in this process, with flags of its own."""
 
     def call(*arguments):
-        flag_values = tune.flags.FlagValues()
-        monkeypatch.setattr(tune.flags, "FLAGS", flag_values)
+        flag_values = search_settings.flags.FlagValues()
+        monkeypatch.setattr(search_settings.flags, "FLAGS", flag_values)
         config_lib.define_flags(flag_values)
-        tune.define_flags(flag_values)
+        search_settings.define_flags(flag_values)
         flag_values(["tune", *arguments])
         tune.main(config_lib.Config(**config_lib.values(flag_values)))
 
@@ -523,8 +525,8 @@ def test_sigterm_leaves_a_search_that_goes_on(tmp_path, in_process, monkeypatch,
 
 
 def test_help_has_all_flags():
-    text = tune.help_text()
-    for name in [*tune.HELP, "learning_rate", "transforms"]:
+    text = cli.help_text("") + search_settings.help_text()
+    for name in [*search_settings.HELP, "learning_rate", "transforms"]:
         assert f"  --{name}\n" in text
 
 
@@ -533,7 +535,7 @@ def test_help_has_all_flags():
 # A trial is half a second and an error; the worker called "doomed" hangs in its second one.
 MACHINES = """
 import os, time
-from rat_tf import cli, oracles, runs, trial_runner, tune
+from rat_tf import cli, oracles, runs, search_settings, trial_runner, tune
 oracles.BEAT, oracles.SILENCE = 0.3, 2.0
 done = []
 def train(self, config, run):
@@ -548,7 +550,7 @@ def train(self, config, run):
     runs.write(os.path.join(run.folder, "by"), os.environ["KERASTUNER_TUNER_ID"])
     return "finished"
 trial_runner.Runner._train = train
-tune.define_flags()
+search_settings.define_flags()
 cli.run(tune.main)
 """
 
