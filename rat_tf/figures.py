@@ -111,8 +111,8 @@ def trials(path: str, ranked: list[dict]) -> None:
         size = max(7, 1.7 * (len(names) + 1))
         figure, axis = plt.subplots(figsize=(size, 5), layout="constrained")
         _parallel(figure, axis, names, points, errors)
-    best = f", best {errors[0]:.2f} %" if len(errors) else ""
-    figure.suptitle(f"{len(errors)} trials{best}")
+    best = ", ".join(f"{name} = {value}" for name, value in ranked[0]["values"].items())
+    figure.suptitle(f"{len(errors)} trials, best {errors[0]:.2f} % with {best}", fontsize="medium")
     _save(figure, path)
 
 
@@ -151,7 +151,7 @@ def _one_parameter(axis, name, values, errors, whole) -> None:
 def _parallel(figure, axis, names, points, errors) -> None:
     """One vertical axis per parameter and one for the error; a line for every trial."""
     span = np.ptp(errors) or 1.0
-    colour = plt.cm.ScalarMappable(plt.Normalize(errors.min(), errors.min() + span), "viridis_r")
+    colour = plt.cm.ScalarMappable(plt.Normalize(errors.min(), errors.min() + span), "viridis")
     scales = {name: _scale([p[name] for p in points if name in p]) for name in names}
     for rank, (point, error) in reversed(list(enumerate(zip(points, errors)))):
         # What a composition has left out lies below its axis.
@@ -186,7 +186,11 @@ def _scale(values) -> tuple:
     distinct = sorted(set(values))
     if len(distinct) > 10:
         distinct = [distinct[round(i * (len(distinct) - 1) / 5)] for i in range(6)]
-    return place, [(place(value), f"{value:g}") for value in distinct]
+    ticks = []
+    for value in distinct:
+        if not ticks or place(value) - ticks[-1][0] > 0.04:  # else the texts would overlap
+            ticks.append((place(value), f"{value:g}"))
+    return place, ticks
 
 
 def _save(figure, path: str) -> None:

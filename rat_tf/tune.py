@@ -37,6 +37,7 @@ import signal
 import sys
 
 import grpc
+import tensorflow as tf
 
 from rat_tf import (
     checkpoints,
@@ -61,6 +62,8 @@ def main(config: config_lib.Config) -> None:
     )
     _check_hyperband(settings, space)
     search_settings.check_folder(settings, config)
+    # A graph for every trial is what is wanted here; TensorFlow takes it for a mistake.
+    tf.get_logger().addFilter(lambda record: "retracing" not in record.getMessage())
     try:
         with _signals_raise():
             _search(config, settings, space, role)
