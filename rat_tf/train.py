@@ -49,8 +49,12 @@ def verdict(result: dict) -> str:
     return text
 
 
-def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -> dict:
-    """Trains from wherever the run folder stands to the end; returns what result.json holds."""
+def fit(config, run: runs.Run, images: data.Data, strategy, worker: int = 0, callbacks=()):
+    """Trains from wherever the run folder stands to the end, without a look at the test set.
+
+    Returns the model at its last step and its checkpoints. Further `callbacks` are called when the
+    state of an interval has been saved.
+    """
     chief, run = run, run.of_worker(worker)
     os.makedirs(run.folder, exist_ok=True)
     with strategy.scope():
@@ -63,10 +67,8 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
     # The callbacks that others read from come first; what must survive a crash is saved last.
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
     columns += watching.Examination.COLUMNS
-    pool = images.unlabeled if len(images.unlabeled) else images.labeled
-    looked_at = pool.take(slice(EXAMINED)).images
     curves = watching.Curves(run, columns, start, config.tensorboard)
-    examination = watching.Examination(looked_at, curves)
+    examination = watching.Examination(looked_at(images), curves)
     try:
         model.fit(
             stream(config, images, strategy, start),
@@ -80,11 +82,24 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
                 watching.Progress(config, start),
                 watching.Health(searching=config.method in ("rat", "vat")),
                 checkpoint,
+                *callbacks,
             ],
         )
     finally:
         checkpoint.close()
+    return model, checkpoint
 
+
+def looked_at(images: data.Data):
+    """The unlabelled images on which the adversary is examined."""
+    pool = images.unlabeled if len(images.unlabeled) else images.labeled
+    return pool.take(slice(EXAMINED)).images
+
+
+def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -> dict:
+    """Trains to the end and evaluates; returns what result.json holds."""
+    model, checkpoint = fit(config, run, images, strategy, worker)
+    run = run.of_worker(worker)
     rows = run.rows()
     result = {
         "method": config.method,
@@ -101,7 +116,7 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
         * config.iterations
         / rows[-1]["seconds"],
     }
-    examined = model.examine(looked_at, tf.constant(config.iterations, tf.int64))
+    examined = model.examine(looked_at(images), tf.constant(config.iterations, tf.int64))
     figures.summary(run.summary, rows, examined, f"{run.folder}: {verdict(result)}")
     runs.write(run.result, json.dumps(result, indent=2) + "\n")
     return result

@@ -19,6 +19,10 @@ from rat_tf import figures, runs
 SHOWN = ("loss", "cross_entropy", "kl", "consistency", "val_error", "val_ema_error")
 
 
+class Diverged(config_lib.UserError):
+    """The loss is no number any more. An answer, too, to one who searches for good flags."""
+
+
 class Curves(tf.keras.callbacks.Callback):
     """One row per interval to metrics.csv and TensorBoard, against the step.
 
@@ -102,7 +106,7 @@ class Health(tf.keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if not math.isfinite(logs["loss"]):
-            raise config_lib.UserError(
+            raise Diverged(
                 f"the loss is {logs['loss']} at step {logs['step']}: training has diverged. The "
                 "last checkpoint is from before. Try a smaller --learning_rate or smaller ε in "
                 "--transforms, a longer --epsilon_rampup, or --mixed_precision off."
