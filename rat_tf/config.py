@@ -13,7 +13,17 @@ from rat_tf import adversary, fields, hints, transforms
 from rat_tf.fields import UserError
 from rat_tf.transforms import sampling
 
-__all__ = ["METHODS", "Config", "UserError", "define_flags", "from_file", "from_values", "values"]
+__all__ = [
+    "METHODS",
+    "WEIGHTS",
+    "Config",
+    "UserError",
+    "changed",
+    "define_flags",
+    "from_file",
+    "from_values",
+    "values",
+]
 
 SEARCHING = ("rat", "vat")
 TRANSFORMING = (*SEARCHING, "random")
@@ -434,6 +444,19 @@ def from_values(found: dict, given=()) -> Config:
         if method in METHODS and fields.useless(field, method) and field.name not in given
     ]
     return Config(**{**found, **dict.fromkeys(left_out)})
+
+
+def changed(config: Config, **changes) -> Config:
+    """The config with some fields changed; with another method, what was the default of the old one
+    becomes that of the new, and what the new one has no use for is left out.
+    """
+    found = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
+    if changes.get("method", config.method) != config.method:
+        for field in dataclasses.fields(config):
+            defaults = field.metadata["defaults"]
+            if defaults and defaults.get(config.method) == found[field.name]:
+                found[field.name] = None
+    return from_values({**found, **changes}, given=changes)
 
 
 def from_file(path: str, **changes) -> Config:

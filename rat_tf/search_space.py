@@ -8,7 +8,6 @@ points are alike, which is what a Gaussian process needs.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import re
@@ -68,7 +67,7 @@ class Space:
             flags["transforms"] = _write(
                 (t.name, epsilons.get(t.name, t.epsilon)) for t in transforms.parse(text).transforms
             )
-        return dataclasses.replace(self.base, **{**flags, **changes})
+        return config_lib.changed(self.base, **flags, **changes)
 
     def size(self) -> float:
         """The number of combinations; infinite if a parameter is continuous."""
@@ -140,9 +139,8 @@ def parse(text: str, base: config_lib.Config, grid: bool, composition: bool = Fa
 
 def _used(config: config_lib.Config) -> list[str]:
     """The transformations that a config's method trains with."""
-    if config.method == "supervised":
-        return []
-    return [t.name for t in config.transform().transforms]
+    composite = config.transform()
+    return [t.name for t in composite.transforms] if composite else []
 
 
 def _paper(used) -> dict[str, search_parameters.Parameter]:

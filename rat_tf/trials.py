@@ -29,13 +29,12 @@ def outcome(run: runs.Run, status: str, shown: dict) -> dict:
 
     A run that has diverged counts as wrong everywhere, whatever it was before.
     """
-    rows = run.rows()
-    validated = [row for row in rows if "val_error" in row]
-    best = min(validated, key=lambda row: row["val_error"], default={"val_error": 1.0, "step": 0})
+    rows, errors = run.rows(), _errors(run)
+    best_step = min(errors, key=errors.get, default=0)
     return {
         "trial": os.path.basename(run.folder),
-        "validation_error": 1.0 if status in LOST else best["val_error"],
-        "best_step": int(best["step"]),
+        "validation_error": 1.0 if status in LOST else errors.get(best_step, 1.0),
+        "best_step": best_step,
         "steps": int(rows[-1]["step"]) if rows else 0,
         "seconds": rows[-1]["seconds"] if rows else 0.0,
         "status": status,
@@ -96,7 +95,10 @@ def hopeless(own: dict[int, float], others: list[dict[int, float]], first: float
 
 
 def _errors(run: runs.Run) -> dict[int, float]:
-    return {int(row["step"]): row["val_error"] for row in run.rows() if "val_error" in row}
+    """The validation errors of the weights that a run is judged by, at their steps."""
+    rows = run.rows()
+    name = f"val_{run.config().monitor()}" if rows else ""
+    return {int(row["step"]): row[name] for row in rows if name in row}
 
 
 # ---- what a search leaves

@@ -93,6 +93,14 @@ def test_a_flagfile_serves_other_methods_but_a_flag_given_for_nothing_is_refused
         config_lib.from_file(str(path), method="supervised", xi="1e-3")
 
 
+def test_another_method_takes_its_own_defaults_and_keeps_what_was_chosen():
+    config = config_lib.Config(consistency=0.7, xi="1e-2", labels=250)
+    pi_model = config_lib.changed(config, method="pi_model", seed=4)
+    expected = config_lib.Config(method="pi_model", consistency=0.7, labels=250, seed=4)
+    assert pi_model == expected and pi_model.learning_rate == 0.0003
+    assert config_lib.changed(config, seed=4) == dataclasses.replace(config, seed=4)
+
+
 def test_vat_is_the_noise_alone():
     config = config_lib.Config(method="vat", transforms="affine:0.6,noise:2")
     (noise,) = config.transform().transforms
