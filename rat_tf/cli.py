@@ -47,11 +47,34 @@ def from_flags(flagfiles=(), given=()) -> config_lib.Config:
     config = config_lib.from_values(config_lib.values(flags.FLAGS), given)
     if config.run_dir:
         return config
-    name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
-    if flagfiles:
-        name = os.path.splitext(os.path.basename(flagfiles[-1]))[0]
-    run_dir = os.path.join("runs", name, f"{config.method}-seed{config.seed}")
+    run_dir = default_run_dir(config, flagfiles[-1] if flagfiles else "")
     return dataclasses.replace(config, run_dir=run_dir)
+
+
+def default_run_dir(config: config_lib.Config, flagfile: str = "", **varied) -> str:
+    """runs/<flagfile>/<method>-seed<seed>, with what else keeps runs of one flagfile apart.
+
+    A flagfile is named by its path below configs/, else by its own name. The number of labels
+    is shown where it is not the flagfile's own; a sweep adds the flags that it varies.
+    """
+    if flagfile:
+        path = os.path.splitext(os.path.normpath(flagfile))[0].split(os.sep)
+        folders = path[:-1]
+        below = len(folders) - folders[::-1].index("configs") if "configs" in folders else -1
+        name = os.path.join(*path[below:])
+        labels = config_lib.file_values(flagfile)["labels"]
+    else:
+        name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
+        labels = config.labels
+    if config.labels != labels:
+        varied = {"labels": config.labels, **varied}
+    parts = [config.method, *(f"{flag}{_plain(value)}" for flag, value in varied.items())]
+    return os.path.join("runs", name, "-".join([*parts, f"seed{config.seed}"]))
+
+
+def _plain(value) -> str:
+    """A flag's value as part of a file name."""
+    return re.sub(r"[^\w.]+", "_", str(value))
 
 
 def run(main) -> None:

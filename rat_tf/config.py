@@ -295,8 +295,9 @@ class Config:
     run_dir: str = fields.flag(
         "",
         "Machine",
-        "Folder of the results; by default runs/<name of the flagfile>/<method>-seed<seed>. A run "
-        "that was stopped goes on from there.",
+        "Folder of the results; by default runs/<path of the flagfile below configs/>/"
+        "<method>-seed<seed>, with -labels<n> if --labels is not the flagfile's own. A run that "
+        "was stopped goes on from there.",
     )
     checkpoint_every: int = fields.flag(
         5_000,
@@ -420,12 +421,17 @@ def from_values(found: dict, given=()) -> Config:
     return Config(**{**found, **dict.fromkeys(left_out)})
 
 
-def from_file(path: str, **changes) -> Config:
-    """The `Config` of a flagfile, with some fields changed."""
+def file_values(path: str) -> dict:
+    """The values that a flagfile gives to the fields of a `Config`, not yet checked together."""
     flag_values = flags.FlagValues()
     define_flags(flag_values)
     try:
         flag_values(["", f"--flagfile={path}"])
     except flags.Error as error:
         raise UserError(f"{path}: {error}") from None
-    return from_values({**values(flag_values), **changes}, given=changes)
+    return values(flag_values)
+
+
+def from_file(path: str, **changes) -> Config:
+    """The `Config` of a flagfile, with some fields changed."""
+    return from_values({**file_values(path), **changes}, given=changes)

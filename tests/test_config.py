@@ -157,6 +157,29 @@ def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(folder):
     assert _print(folder, "--flagfile", "top.cfg", "--seed", "7") == (0, expected, "")
 
 
+@pytest.mark.parametrize(
+    ("flagfile", "arguments", "expected"),
+    [
+        ("configs/a.cfg", [], "runs/a/rat-seed5"),
+        ("configs/paper/svhn/a.cfg", [], "runs/paper/svhn/a/rat-seed5"),
+        ("./configs/paper/cifar10/a.cfg", ["--labels=250"], "runs/paper/cifar10/a/rat-labels250-seed5"),
+        ("configs/a.cfg", ["--labels=70", "--method=vat"], "runs/a/vat-seed5"),
+        ("elsewhere/configs.cfg", [], "runs/configs/rat-seed5"),
+        ("", ["--labels=40"], "runs/svhn40/rat-seed0"),
+    ],
+)  # fmt: skip
+def test_run_folders_of_different_flagfiles_and_label_counts_differ(
+    folder, flagfile, arguments, expected
+):
+    if flagfile:
+        path = folder / flagfile
+        path.parent.mkdir(parents=True)
+        path.write_text("--flagfile=base.cfg\n")
+        arguments = [f"--flagfile={flagfile}", *arguments]
+    status, out, err = _print(folder, *arguments)
+    assert (status, out.split()[-1:], err) == (0, [expected], "")
+
+
 def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(folder):
     for arguments, words in (
         (["--metod=rat"], "method"),
