@@ -51,8 +51,10 @@ def from_flags(flagfiles=(), given=()) -> config_lib.Config:
     return dataclasses.replace(config, run_dir=run_dir)
 
 
-def default_run_dir(config: config_lib.Config, flagfile: str = "", **varied) -> str:
-    """runs/<flagfile>/<method>-seed<seed>, with what else keeps runs of one flagfile apart.
+def default_run_dir(
+    config: config_lib.Config, flagfile: str = "", varied: dict | None = None, root: str = "runs"
+) -> str:
+    """<root>/<flagfile>/<method>-seed<seed>, with what else keeps runs of one flagfile apart.
 
     A flagfile is named by its path below configs/, else by its own name. The number of labels
     is shown where it is not the flagfile's own; a sweep adds the flags that it varies.
@@ -66,10 +68,10 @@ def default_run_dir(config: config_lib.Config, flagfile: str = "", **varied) -> 
     else:
         name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
         labels = config.labels
-    if config.labels != labels:
-        varied = {"labels": config.labels, **varied}
-    parts = [config.method, *(f"{flag}{_plain(value)}" for flag, value in varied.items())]
-    return os.path.join("runs", name, "-".join([*parts, f"seed{config.seed}"]))
+    own = {"labels": config.labels} if config.labels != labels else {}
+    shown = {**own, **(varied or {})}
+    parts = [config.method, *(f"{flag}{_plain(value)}" for flag, value in shown.items())]
+    return os.path.join(root, name, "-".join([*parts, f"seed{config.seed}"]))
 
 
 def _plain(value) -> str:
@@ -83,10 +85,9 @@ def run(main) -> None:
         print(help_text(sys.modules["__main__"].__doc__ or ""))
         return
     config_lib.define_flags()
-    flagfiles, rest = _take_flagfiles(sys.argv[1:])
+    flagfiles, rest = take_flagfiles(sys.argv[1:])
     with user_errors():
-        parse_flags(rest)
-        given = [name for name in flags.FLAGS if flags.FLAGS[name].present]
+        given = parse_given(rest)
         # Flagfiles first, so that the command line wins wherever on it they stand.
         parse_flags([*(f"--flagfile={name}" for name in flagfiles), *rest])
         main(from_flags(flagfiles, given))
@@ -101,6 +102,12 @@ def command(main) -> None:
     with user_errors():
         parse_flags(sys.argv[1:])
         main(flags.FLAGS)
+
+
+def parse_given(arguments) -> list[str]:
+    """Parses absl's flags; the names of those that are among the arguments."""
+    parse_flags(arguments)
+    return [name for name in flags.FLAGS if flags.FLAGS[name].present]
 
 
 def parse_flags(arguments) -> None:
@@ -131,7 +138,7 @@ def user_errors():
         sys.exit(2)
 
 
-def _take_flagfiles(arguments) -> tuple[list[str], list[str]]:
+def take_flagfiles(arguments) -> tuple[list[str], list[str]]:
     """Separates the names of flagfiles from the other arguments."""
     flagfiles, rest, remaining = [], [], iter(arguments)
     for argument in remaining:

@@ -421,15 +421,26 @@ def from_values(found: dict, given=()) -> Config:
     return Config(**{**found, **dict.fromkeys(left_out)})
 
 
-def file_values(path: str) -> dict:
-    """The values that a flagfile gives to the fields of a `Config`, not yet checked together."""
+def parse(arguments) -> dict:
+    """The values that arguments of a command line give to the fields of a `Config`.
+
+    They are checked one by one here, and together when a `Config` is made of them.
+    """
     flag_values = flags.FlagValues()
     define_flags(flag_values)
     try:
-        flag_values(["", f"--flagfile={path}"])
+        flag_values(["", *arguments])
     except flags.Error as error:
-        raise UserError(f"{path}: {error}") from None
+        raise UserError(str(error)) from None
     return values(flag_values)
+
+
+def file_values(path: str) -> dict:
+    """The values that a flagfile gives to the fields of a `Config`."""
+    try:
+        return parse([f"--flagfile={path}"])
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
 
 
 def from_file(path: str, **changes) -> Config:

@@ -181,8 +181,10 @@ def test_run_folders_of_different_flagfiles_and_label_counts_differ(
 def test_run_folders_without_a_flagfile_are_named_after_the_data():
     config = config_lib.Config(labels=40, dataset="folder:my/pets", seed=2)
     assert cli.default_run_dir(config) == "runs/folder-my-pets40/rat-seed2"
-    varied = cli.default_run_dir(config, transforms="noise:1,affine:0.6", xi="1e-6")
-    assert varied == "runs/folder-my-pets40/rat-transformsnoise_1_affine_0.6-xi1e_6-seed2"
+    varied = cli.default_run_dir(
+        config, "", {"transforms": "noise:1,affine:0.6", "xi": "1e-6"}, "r"
+    )
+    assert varied == "r/folder-my-pets40/rat-transformsnoise_1_affine_0.6-xi1e_6-seed2"
 
 
 def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(folder):
