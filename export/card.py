@@ -74,8 +74,10 @@ def text(
 
 def test_error(result: dict, weights: str, images: int) -> str:
     """The error of the exported weights on the test images, with its 95 % (Wilson) interval."""
-    prefix = weights_lib.MONITORS[weights].removesuffix("error")
-    error = result.get("last_test_error" if weights == "last" else f"{prefix}test_error")
+    names = {"last": "last_test_error", "ema": "ema_test_error", "teacher": "ema_test_error"}
+    if "student_test_error" in result:  # else there are no averaged weights to tell it from
+        names["student"] = "student_test_error"
+    error = result.get(names.get(weights, "test_error"))
     if error is None:
         return "not known: " + ("there are no test images" if result else "training goes on")
     wrong = round(error * images)

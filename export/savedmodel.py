@@ -176,7 +176,7 @@ if __name__ == "__main__":
     flags.DEFINE_string(
         "output", None, "Folder of the model, one below for a version.", required=True
     )
-    flags.DEFINE_enum("weights", "best", list(weights_lib.MONITORS), "Which weights to export.")
+    flags.DEFINE_enum("weights", "best", config_lib.WEIGHTS, "Which weights to export.")
     flags.DEFINE_integer("version", 0, "Number of the version; 0: the next.", lower_bound=0)
     flags.DEFINE_string("data_dir", None, "TFDS folder, if it is not where it was in training.")
     for _number in (signal.SIGINT, signal.SIGTERM):

@@ -13,10 +13,6 @@ from rat_tf import config as config_lib
 from rat_tf import networks, runs
 from rat_tf.data import preprocess
 
-#: What --weights may name, and under which error `rat_tf.checkpoints` keeps them. The last weights
-#: are those of the newest checkpoint, the others those of the lowest error of their own.
-MONITORS = {"best": "error", "last": "error", "ema": "ema_error", "teacher": "teacher_error"}
-
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
@@ -45,17 +41,17 @@ def load(run: runs.Run, config: config_lib.Config, weights: str) -> Trained:
     preprocessing.build((None, *image_shape))
     network = networks.build(config.network, len(described["class_names"]))
     network(preprocessing(tf.zeros([1, *image_shape], tf.uint8)))
-    step = _read(run, weights, network, preprocessing)
+    step = _read(run, config.monitor(weights), weights == "last", network, preprocessing)
     return Trained(preprocessing, network, tuple(described["class_names"]), image_shape, step)
 
 
-def _read(run: runs.Run, weights: str, network, preprocessing) -> int:
+def _read(run: runs.Run, monitor: str, last: bool, network, preprocessing) -> int:
     """Fills the variables from the newest checkpoint that can be read; returns their step."""
     state = tf.train.get_checkpoint_state(run.checkpoints)
     paths = state.all_model_checkpoint_paths if state else []
     for path in reversed(paths):
         try:
-            return _read_from(path, run, weights, network, preprocessing)
+            return _read_from(path, run, monitor, last, network, preprocessing)
         except (tf.errors.OpError, ValueError, IndexError) as error:  # whatever damage leads to
             reason = str(error).partition("\n")[0]
             print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
@@ -66,23 +62,24 @@ def _read(run: runs.Run, weights: str, network, preprocessing) -> int:
     )
 
 
-def _read_from(path: str, run: runs.Run, weights: str, network, preprocessing) -> int:
+def _read_from(path: str, run: runs.Run, monitor: str, last: bool, network, preprocessing) -> int:
     reader = tf.train.load_checkpoint(path)
-    monitor = MONITORS[weights]
     key = f"best_step/{monitor}/.ATTRIBUTES/VARIABLE_VALUE"
     if not reader.has_tensor(key):
-        raise config_lib.UserError(f"--weights: {run.folder} has no {weights} weights")
+        raise config_lib.UserError(
+            f"--weights: {run.folder} was trained without averaged weights (--ema_decay)"
+        )
     best_step = int(reader.get_tensor(key))
     if not best_step:
         raise config_lib.UserError(f"--run_dir: {run.folder} has no validated checkpoint yet")
     parts = {"network": network, "preprocessing": preprocessing}
-    if weights != "last":
+    if not last:
         best = os.path.join(run.best, f"{monitor}-{best_step}")
         tf.train.Checkpoint(**parts).read(best).assert_consumed()
         return best_step
     model = tf.Module()
-    for name, part in parts.items():
-        setattr(model, name, part)
+    model.preprocessing = preprocessing
+    setattr(model, "network" if monitor == "error" else "averaged", network)
     status = tf.train.Checkpoint(model=model).read(path)
     status.assert_existing_objects_matched().expect_partial()
     return int(path.rpartition("-")[2])

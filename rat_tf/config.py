@@ -20,6 +20,7 @@ TRANSFORMING = (*SEARCHING, "random")
 MIXING = (*TRANSFORMING, "mixmatch")
 CONSISTENT = (*TRANSFORMING, "pi_model", "pseudo_label", "mean_teacher", "mixmatch")
 METHODS = (*CONSISTENT, "supervised")
+WEIGHTS = ("best", "last", "student", "ema", "teacher")  # of a run: see `Config.monitor`
 DATASETS = ("svhn", "cifar10", "cifar100", "digits")
 
 
@@ -355,10 +356,25 @@ class Config:
             raise UserError(f"--unlabeled_batch: method {self.method} needs one > 0, got 0")
         if not self.ema_decay and (self.evaluate == "teacher" or self.method == "mean_teacher"):
             raise UserError("--ema_decay: a teacher needs one > 0, got 0.0")
+        if self.method in TRANSFORMING and self.mixup and self.kl_direction != "clean_adversarial":
+            raise UserError(
+                "--kl_direction: with --mixup targets may have classes of probability 0, for which "
+                f"only KL[clean ‖ adversarial] is finite; got {self.kl_direction}"
+            )
         if self.method == "vat" and "noise" not in self.transforms:
             raise UserError(
                 f"--transforms: method vat needs noise:<ε> among them, got {self.transforms!r}"
             )
+
+    def monitor(self, weights: str = "best") -> str:
+        """The name, among the metrics, of the validation error of the weights of that name.
+
+        The best are those that the run is judged by (--evaluate) at their lowest error, the last
+        are the same at the end; the trained weights and their moving average, which is the
+        teacher of mean_teacher, can be had by their names.
+        """
+        named = {"student": "error", "ema": "ema_error", "teacher": "ema_error"}
+        return named.get(weights) or named[self.evaluate]
 
     @property
     def interval(self) -> int:

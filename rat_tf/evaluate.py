@@ -60,7 +60,7 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     examples = loaded.test if len(loaded.test) else loaded.validation
     model = train.build(config, loaded)
     checkpoint = checkpoints_lib.Checkpoints(model, run, config.interval)
-    network = restore(model, checkpoint, weights, run)
+    network = restore(model, checkpoint, weights, run, config)
 
     logits = predict(model, network, examples.images)
     report = {"weights": weights, **describe(logits, examples.labels)}
@@ -92,13 +92,13 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     return report
 
 
-def restore(model, checkpoint, weights: str, run: runs.Run) -> tf.keras.Model:
+def restore(model, checkpoint, weights: str, run: runs.Run, config) -> tf.keras.Model:
     """Loads the named weights and returns the network that has them."""
     step = checkpoint.restore()
-    monitor = "ema_error" if weights == "ema" else "error"
+    monitor = config.monitor(weights)
     if monitor not in model.candidates:
         raise config_lib.UserError(
-            f"--weights=ema: {run.folder} was trained without averaged weights (--ema_decay)"
+            f"--weights={weights}: {run.folder} was trained without averaged weights (--ema_decay)"
         )
     if not step or not checkpoint.best_step[monitor].numpy():
         raise config_lib.UserError(f"--run_dir: {run.folder} has no validated checkpoint yet")
@@ -187,7 +187,7 @@ def robustness(model, network, images, labels, config, points: int = 7) -> list[
         return tf.reduce_sum(wrong), tf.reduce_sum(divergences.kl_divergence(clean, moved))
 
     kinds = [
-        transforms.parse(f"{name}:{largest}", config.padding).transforms[0]
+        transforms.parse(f"{name}:{largest}", config.padding or "zeros").transforms[0]
         for name, largest in LARGEST.items()
     ]
     rows = []
@@ -243,7 +243,7 @@ def _columns(rows: list[dict]) -> str:
 
 if __name__ == "__main__":
     flags.DEFINE_string("run_dir", None, "Folder of a run of rat_tf.train.", required=True)
-    flags.DEFINE_enum("weights", "best", ["best", "last", "ema"], "Which weights to look at.")
+    flags.DEFINE_enum("weights", "best", config_lib.WEIGHTS, "Which weights to look at.")
     flags.DEFINE_integer("images", 500, "Images for the robustness curves.", lower_bound=1)
     flags.DEFINE_string("data_dir", None, "TFDS folder, if it is not where it was in training.")
     cli.command(lambda f: main(f.run_dir, f.weights, f.images, f.data_dir))

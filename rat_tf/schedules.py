@@ -14,6 +14,13 @@ def rampup(step, length: int) -> tf.Tensor:
     return tf.exp(-5.0 * (1.0 - progress) ** 2)
 
 
+def linear_rampup(step, length: int) -> tf.Tensor:
+    """min(t/T, 1), MixMatch's ramp of λ; 1 throughout where T = 0."""
+    if length == 0:
+        return tf.ones([])
+    return tf.minimum(tf.cast(step, tf.float32) / length, 1.0)
+
+
 def learning_rate(initial: float, decay_at: int, decay: float):
     """`initial`, multiplied by `decay` after `decay_at` steps (the paper: 0.2 after 400,000)."""
     # Keras keeps the first rate at the boundary itself, and steps count from 0.

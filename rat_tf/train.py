@@ -95,7 +95,7 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
         "split_seed": config.split_seed,
         "iterations": config.iterations,
         "split_hash": images.split.digest,
-        **evaluate(model, checkpoint, images.test),
+        **evaluate(model, checkpoint, images.test, config.monitor()),
         "seconds": rows[-1]["seconds"],
         "images_per_second": (config.labeled_batch + config.unlabeled_batch)
         * config.iterations
@@ -107,10 +107,11 @@ def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -
     return result
 
 
-def evaluate(model: methods.Method, checkpoint: checkpoints.Checkpoints, test) -> dict:
+def evaluate(model: methods.Method, checkpoint: checkpoints.Checkpoints, test, judge: str) -> dict:
     """The paper's protocol: the test error at the step of the lowest validation error.
 
-    The averaged weights, if there are any, have a best step and a test error of their own.
+    Where there are averaged weights, they and the trained ones have a best step and a test error
+    each, under `ema_` and `student_`; those of --evaluate are the result.
     """
 
     def errors():
@@ -118,14 +119,19 @@ def evaluate(model: methods.Method, checkpoint: checkpoints.Checkpoints, test) -
             return dict.fromkeys(model.candidates)
         return model.evaluate(streams.evaluation(test), return_dict=True, verbose=0)
 
-    result, last = {}, errors()
+    found, last = {}, errors()
     for monitor in model.candidates:
-        prefix = monitor.removesuffix("error")  # "" or "ema_"
         step = checkpoint.restore_best(monitor)
-        result[f"{prefix}best_validation_error"] = float(checkpoint.best_error[monitor].numpy())
-        result[f"{prefix}best_step"] = step
-        result[f"{prefix}test_error"] = errors()[monitor]
-        result[f"{prefix}last_test_error"] = last[monitor]
+        found[monitor] = {
+            "best_validation_error": float(checkpoint.best_error[monitor].numpy()),
+            "best_step": step,
+            "test_error": errors()[monitor],
+            "last_test_error": last[monitor],
+        }
+    result = dict(found[judge])
+    if len(found) > 1:
+        for prefix, monitor in (("student", "error"), ("ema", "ema_error")):
+            result.update({f"{prefix}_{name}": value for name, value in found[monitor].items()})
     return result
 
 
@@ -158,15 +164,19 @@ def build(config: config_lib.Config, images: data.Data) -> methods.Method:
     preprocessing = preprocess.build(config, images)
     model = methods.build(config, len(images.class_names), preprocessing)
     rate = schedules.learning_rate(config.learning_rate, config.decay_at, config.decay)
+    optimizer = tf.keras.optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay)
     model.compile(
-        tf.keras.optimizers.Adam(rate, epsilon=1e-8),
+        optimizer,
         jit_compile=config.jit_compile,
         steps_per_execution=config.steps_per_execution,
     )
     example = preprocessing(images.labeled.take(slice(1)).images)
     for network in model.candidates.values():
         network(example)
-    model.optimizer.build(model.network.trainable_variables)
+    weights = model.network.trainable_variables
+    if config.weight_decay:
+        optimizer.exclude_from_weight_decay([w for w in weights if "kernel" not in w.name])
+    model.optimizer.build(weights)
     return model
 
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from rat_tf import config as config_lib
 from rat_tf import figures, runs
 
-SHOWN = ("loss", "cross_entropy", "kl", "val_error", "val_ema_error")
+SHOWN = ("loss", "cross_entropy", "kl", "consistency", "val_error", "val_ema_error")
 
 
 class Curves(tf.keras.callbacks.Callback):

@@ -6,7 +6,7 @@ import abc
 
 import tensorflow as tf
 
-from rat_tf import draws
+from rat_tf import draws, schedules
 
 
 class Method(tf.keras.Model, abc.ABC):
@@ -68,18 +68,21 @@ class Method(tf.keras.Model, abc.ABC):
     def call(self, images, training=False):
         return self.network(self.preprocessing(images), training=training)
 
-    def forward(self, step, name: str, *parts, update_stats: bool) -> list[tf.Tensor]:
+    def forward(self, step, name: str, *parts, update_stats: bool, network=None) -> list[tf.Tensor]:
         """Logits of the parts of a batch after one training pass over all of them together.
 
         Augmentation is drawn anew for every pass, under the pass's `name`, and comes after any
         adversarial transformation.
         """
-        rows = draws.Rows(*(part.shape[0] for part in parts))
-        images = self.augmentation(
-            tf.concat(parts, axis=0), draws.seed_for(self.seed, step, name), rows
-        )
-        logits = self.network(images, training=True, update_stats=update_stats)
+        images = self.augment(step, name, *parts)
+        logits = (network or self.network)(images, training=True, update_stats=update_stats)
         return tf.split(logits, [part.shape[0] for part in parts])
+
+    def augment(self, step, name: str, *parts) -> tf.Tensor:
+        """The parts of a batch in one tensor, augmented by the draw called `name`."""
+        rows = draws.Rows(*(part.shape[0] for part in parts))
+        seed = draws.seed_for(self.seed, step, name)
+        return self.augmentation(tf.concat(parts, axis=0), seed, rows)
 
     def train_step(self, data):
         (labeled, labels), unlabeled = data
@@ -131,6 +134,36 @@ class Method(tf.keras.Model, abc.ABC):
     @property
     def metrics(self):
         return list(self._means.values())
+
+
+class SemiSupervised(Method):
+    """A method with a loss of unlabelled images, whose weight λ ramps up with the step."""
+
+    def __init__(
+        self, *args, consistency: float = 0.3, consistency_rampup: int = 200_000, **kwargs
+    ):
+        super().__init__(*args, **kwargs)
+        self.consistency = consistency
+        self.consistency_rampup = consistency_rampup
+
+    def weight(self, step) -> tf.Tensor:
+        """λ(t)."""
+        return self.consistency * schedules.rampup(step, self.consistency_rampup)
+
+    def total(self, supervised, consistency, weight, **others) -> tuple[tf.Tensor, dict]:
+        """What `objective` returns for a loss of two terms."""
+        observed = {"cross_entropy": supervised, "consistency": consistency, "lambda": weight}
+        return supervised + weight * consistency, {**observed, **others}
+
+
+def softmax(logits) -> tf.Tensor:
+    """p(y|x) in float32, whatever the precision of the network."""
+    return tf.nn.softmax(tf.cast(logits, tf.float32))
+
+
+def squared_distance(p, q) -> tf.Tensor:
+    """mean_y (p(y) - q(y))², [B]."""
+    return tf.reduce_mean(tf.math.squared_difference(p, q), axis=-1)
 
 
 def cross_entropy(labels, logits) -> tf.Tensor:

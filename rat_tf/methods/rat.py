@@ -10,7 +10,7 @@ from rat_tf.methods import base
 KL_DIRECTIONS = ("clean_adversarial", "adversarial_clean")
 
 
-class RAT(base.Method):
+class RAT(base.SemiSupervised):
     """L(x_l, y) + λ(t) KL[p(y|x_u) ‖ p(y|f_φ(x_u))] + entropy_multiplier · H[p(y|x_u)].
 
     φ is found by Algorithm 1 with ‖φ⁽ⁱ⁾ - φ_id⁽ⁱ⁾‖ = ε⁽ⁱ⁾(t), or drawn at random with that norm if
@@ -27,8 +27,6 @@ class RAT(base.Method):
         xi: adversary.Xi = adversary.PAPER_XI,
         power_iterations: int = 1,
         ascent: str = "paper",
-        consistency: float = 0.3,
-        consistency_rampup: int = 200_000,
         epsilon_rampup: int = 0,
         entropy_multiplier: float = 0.06,
         kl_direction: str = "clean_adversarial",
@@ -37,8 +35,6 @@ class RAT(base.Method):
         self.transform = transform
         self.search = search
         self.search_options = {"xi": xi, "power_iterations": power_iterations, "ascent": ascent}
-        self.consistency = consistency
-        self.consistency_rampup = consistency_rampup
         self.epsilon_rampup = epsilon_rampup
         self.entropy_multiplier = entropy_multiplier
         self.kl_direction = kl_direction
@@ -56,28 +52,34 @@ class RAT(base.Method):
     def objective(self, labeled, labels, unlabeled, step, tape):
         labeled_logits, clean = self.forward(step, "clean", labeled, unlabeled, update_stats=True)
         target = tf.stop_gradient(clean)
-        epsilons = self.epsilons(step)
         with tape.stop_recording():
-            found = self.offsets(unlabeled, target, epsilons, step, self.search)
-            transformed = self.transform.apply(unlabeled, found.offsets)
+            transformed, found = self.transformed(unlabeled, target, step)
         (moved,) = self.forward(step, "adversarial", transformed, update_stats=False)
-
         pair = (target, moved) if self.kl_direction == KL_DIRECTIONS[0] else (moved, target)
-        kl = tf.reduce_mean(divergences.kl_divergence(*pair))
-        entropy = tf.reduce_mean(divergences.entropy(clean))
-        supervised = tf.reduce_mean(base.cross_entropy(labels, labeled_logits))
-        weight = self.consistency * schedules.rampup(step, self.consistency_rampup)
-        loss = supervised + weight * kl + self.entropy_multiplier * entropy
+        kl = divergences.kl_divergence(*pair)
+        cross_entropy = base.cross_entropy(labels, labeled_logits)
+        return self.observed(step, cross_entropy, kl, clean, target, moved, found)
 
+    def transformed(self, unlabeled, target, step) -> tuple[tf.Tensor, adversary.Found]:
+        """f_φ(x_u) with the φ of this step, and how it was found."""
+        found = self.offsets(unlabeled, target, self.epsilons(step), step, self.search)
+        return self.transform.apply(unlabeled, found.offsets), found
+
+    def observed(self, step, cross_entropy, kl, clean, target, moved, found):
+        """What `objective` returns, from the losses of the images and the logits behind them."""
+        cross_entropy, kl = tf.reduce_mean(cross_entropy), tf.reduce_mean(kl)
+        entropy = tf.reduce_mean(divergences.entropy(clean))
+        weight = self.weight(step)
         flipped = tf.argmax(moved, axis=-1) != tf.argmax(target, axis=-1)
-        return loss, {
-            "cross_entropy": supervised,
+        names = (f"epsilon_{t.name}" for t in self.transform.transforms)
+        return cross_entropy + weight * kl + self.entropy_multiplier * entropy, {
+            "cross_entropy": cross_entropy,
             "kl": kl,
             "entropy": entropy,
             "flipped": tf.reduce_mean(tf.cast(flipped, tf.float32)),
             "fallback": tf.reduce_mean(tf.cast(found.fallback, tf.float32)),
             "lambda": weight,
-            **{f"epsilon_{t.name}": e for t, e in zip(self.transform.transforms, epsilons)},
+            **dict(zip(names, self.epsilons(step))),
         }
 
     def epsilons(self, step) -> list[tf.Tensor]:

@@ -39,7 +39,7 @@ def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
     images = data.load(config)
     model = train.build(config, images)
     checkpoint = checkpoints.Checkpoints(model, run, config.interval)
-    network = evaluate.restore(model, checkpoint, weights, run)
+    network = evaluate.restore(model, checkpoint, weights, run, config)
     logits = evaluate.predict(model, network, images.test.images)
     found = answers(version_dir, images.test.images)
     np.testing.assert_allclose(found["logits"], logits, rtol=1e-4, atol=1e-5)

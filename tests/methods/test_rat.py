@@ -153,24 +153,37 @@ def test_running_statistics_and_weight_gradients_come_from_the_right_passes():
 def step_on(strategy, batch, build_network, method, granularity):
     """Metrics and weights after a step; every replica gets its rows of the batch."""
     options = {"augmentation": augment.Augmentation(1, True, 0.1, granularity)}
-    if method == "supervised":
-        options["method"] = methods.Supervised
+    baselines = {
+        "supervised": (methods.Supervised, {}),
+        "pi_model": (methods.PiModel, {}),
+        "pseudo_label": (methods.PseudoLabel, {"threshold": 0.5}),
+        "mean_teacher": (methods.MeanTeacher, {"ema_decay": 0.5}),
+        # With Mixup the partners of an image are those of its replica.
+        "mixmatch": (methods.MixMatch, {"mixup_alpha": None}),
+    }
+    if method in baselines:
+        options["method"], extra = baselines[method]
+        options.update(extra)
+        if method != "supervised":
+            options["consistency_rampup"] = 0
     else:
         options["transform"] = transforms.parse("noise:2,affine:0.3")
         options["xi"] = adversary.Xi(0.5, relative=True)
         options["search"] = method == "rat"
         options["consistency_rampup"] = 0
     with strategy.scope():
-        model = build(build_network(), **options)
+        averaged = {"averaged": build_network()} if method == "mean_teacher" else {}
+        model = build(build_network(), **options, **averaged)
     rows = (strategy.num_replicas_in_sync, -1)
     each = tf.nest.map_structure(lambda a: a.reshape(*rows, *a.shape[1:]), batch)
     dataset = tf.data.Dataset.from_tensor_slices(each)  # one replica after the other
     distributed = strategy.distribute_datasets_from_function(lambda context: dataset)
     logs = model.fit(distributed, steps_per_epoch=1, verbose=0).history
-    return logs, model.network.get_weights()
+    return logs, [w for network in model.candidates.values() for w in network.get_weights()]
 
 
 SMALL = [("tiny", m, g) for m in ("supervised", "rat", "random") for g in ("batch", "image")]
+SMALL += [("tiny", m, "image") for m in ("pi_model", "pseudo_label", "mean_teacher", "mixmatch")]
 
 
 @pytest.mark.parametrize("network, method, granularity", [*SMALL, ("wrn-10-1", "rat", "image")])

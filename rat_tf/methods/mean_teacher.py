@@ -1,0 +1,30 @@
+"""Mean Teacher (Tarvainen & Valpola, 2017)."""
+
+import tensorflow as tf
+
+from rat_tf.methods import base
+
+
+class MeanTeacher(base.SemiSupervised):
+    """L(x_l, y) + λ(t) · mean_y (p(y|x_u) - p'(y|x_u'))², p' by the teacher.
+
+    The teacher is `averaged`, the moving average of the student's weights. It sees an augmentation
+    of its own, normalises with the statistics of the batch as the student does, and receives no
+    gradient. With one pass for the student and one for the teacher this is the method of its paper;
+    the code that the compared numbers come from makes a second pass with the student.
+    """
+
+    observations = ("cross_entropy", "consistency", "lambda")
+
+    def objective(self, labeled, labels, unlabeled, step, tape):
+        labeled_logits, student = self.forward(step, "clean", labeled, unlabeled, update_stats=True)
+        with tape.stop_recording():
+            (teacher,) = self.forward(
+                step, "teacher", unlabeled, update_stats=False, network=self.averaged
+            )
+        distance = base.squared_distance(base.softmax(teacher), base.softmax(student))
+        return self.total(
+            tf.reduce_mean(base.cross_entropy(labels, labeled_logits)),
+            tf.reduce_mean(distance),
+            self.weight(step),
+        )

@@ -1,0 +1,85 @@
+"""MixMatch (Berthelot et al., 2019), and the ablation without Mixup of the paper's appendix."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from rat_tf import draws, schedules
+from rat_tf.methods import base, mixup
+
+
+class MixMatch(base.SemiSupervised):
+    """L(x', p') + λ(t) · mean_y (q' - p(y|u'))² on images and targets after Mixup.
+
+    K augmented copies of each unlabelled image share one guessed label q: the mean of their
+    predictions, sharpened to q^(1/T) / Σ q^(1/T). Labelled and unlabelled images are then mixed
+    with each other (algorithm 1 of MixMatch), and interleaved into K + 1 batches that each hold
+    all kinds in proportion; only the first moves the running statistics. λ ramps up linearly.
+    """
+
+    observations = ("cross_entropy", "consistency", "lambda", "confidence")
+
+    def __init__(
+        self,
+        *args,
+        sharpening: float = 0.5,
+        augmentations: int = 2,
+        mixup_alpha: float | None = 0.75,
+        **kwargs,
+    ):
+        super().__init__(*args, **kwargs)
+        self.sharpening = sharpening
+        self.augmentations = augmentations
+        self.mixup_alpha = mixup_alpha  # None: no Mixup
+
+    def objective(self, labeled, labels, unlabeled, step, tape):
+        with tape.stop_recording():
+            images, targets = self.batch(labeled, labels, unlabeled, step)
+        logits = self.interleaved(images)
+        count = labeled.shape[0]
+        cross_entropy = tf.nn.softmax_cross_entropy_with_logits(targets[:count], logits[:count])
+        distance = base.squared_distance(targets[count:], base.softmax(logits[count:]))
+        return self.total(
+            tf.reduce_mean(cross_entropy),
+            tf.reduce_mean(distance),
+            self.weight(step),
+            confidence=tf.reduce_mean(tf.reduce_max(targets[count:], axis=-1)),
+        )
+
+    def batch(self, labeled, labels, unlabeled, step) -> tuple[tf.Tensor, tf.Tensor]:
+        """The labelled images and K copies of the unlabelled ones with their targets, mixed."""
+        ours = self.augment(step, "labeled", labeled)
+        copies = [self.augment(step, f"unlabeled{k}", unlabeled) for k in range(self.augmentations)]
+        guesses = [
+            base.softmax(self.network(copy, training=True, update_stats=False)) for copy in copies
+        ]
+        guess = sharpen(tf.add_n(guesses) / self.augmentations, self.sharpening)
+        images = tf.concat([ours, *copies], axis=0)
+        truth = tf.one_hot(labels, guess.shape[-1], dtype=guess.dtype)
+        targets = tf.concat([truth, *[guess] * self.augmentations], axis=0)
+        if self.mixup_alpha is None:
+            return images, targets
+        rows = draws.Rows(labeled.shape[0], *[unlabeled.shape[0]] * self.augmentations)
+        seed = draws.seed_for(self.seed, step, "mixup")
+        return mixup.mix(images, targets, self.mixup_alpha, seed, rows)
+
+    def interleaved(self, images) -> tf.Tensor:
+        """Logits [B, classes] in float32: every (K+1)-th image makes a batch of its own."""
+        order = np.arange(images.shape[0])
+        groups = [order[first :: self.augmentations + 1] for first in range(self.augmentations + 1)]
+        logits = [
+            self.network(tf.gather(images, group), training=True, update_stats=number == 0)
+            for number, group in enumerate(groups)
+        ]
+        logits = tf.gather(tf.concat(logits, axis=0), np.argsort(np.concatenate(groups)))
+        return tf.cast(logits, tf.float32)
+
+    def weight(self, step):
+        return self.consistency * schedules.linear_rampup(step, self.consistency_rampup)
+
+
+def sharpen(probabilities, temperature: float) -> tf.Tensor:
+    """p^(1/T) / Σ_y p^(1/T)."""
+    powers = probabilities ** (1 / temperature)
+    return powers / tf.reduce_sum(powers, axis=-1, keepdims=True)

@@ -1,0 +1,52 @@
+"""Mixup (Zhang et al., 2018) of images and targets, as MixMatch uses it."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+from scipy import stats
+
+from rat_tf import draws
+
+POINTS = 4096  # of the table of Beta's quantiles; its error is below 1e-5 for α from 0.1 to 10
+
+
+def mix(images, targets, alpha: float, seed, rows: draws.Rows):
+    """λ' a + (1 - λ') b for every image a [B, H, W, C] and target [B, classes] of this replica.
+
+    b is drawn without replacement from the same images, λ ~ Beta(α, α) for each image, and
+    λ' = max(λ, 1 - λ) >= 1/2, so that the mixture stays closer to a (MixMatch, equations 8 to 11).
+    Partners are of the same replica; everything else is drawn for the global batch.
+    """
+    coefficient_seed, order_seed = tf.unstack(tf.random.split(seed, 2, draws.ALGORITHM))
+    coefficient = rows(coefficients(rows.total, alpha, coefficient_seed))
+    # A permutation of the replica's rows: the order of random numbers of their own.
+    numbers = tf.random.stateless_uniform([rows.total], order_seed, alg=draws.ALGORITHM)
+    partner = tf.argsort(rows(numbers))
+
+    def mixed(values):
+        shape = [-1] + [1] * (len(values.shape) - 1)
+        weight = tf.cast(tf.reshape(coefficient, shape), values.dtype)
+        return weight * values + (1 - weight) * tf.gather(values, partner)
+
+    return mixed(images), mixed(targets)
+
+
+def coefficients(count: int, alpha: float, seed) -> tf.Tensor:
+    """λ' = max(λ, 1 - λ) for λ ~ Beta(α, α), [count].
+
+    As Beta(α, α) is symmetric about 1/2, λ' is its quantile at 1/2 + u/2 for u uniform in [0, 1).
+    Read from a table: TensorFlow's own gamma draws cannot be compiled by XLA.
+    """
+    table = tf.constant(_quantiles(alpha), tf.float32)
+    place = POINTS * tf.random.stateless_uniform([count], seed, alg=draws.ALGORITHM)
+    below = tf.minimum(tf.cast(place, tf.int32), POINTS - 1)
+    fraction = place - tf.cast(below, tf.float32)
+    return (1 - fraction) * tf.gather(table, below) + fraction * tf.gather(table, below + 1)
+
+
+@functools.cache
+def _quantiles(alpha: float) -> np.ndarray:
+    return stats.beta(alpha, alpha).ppf(0.5 + np.arange(POINTS + 1) / (2 * POINTS))

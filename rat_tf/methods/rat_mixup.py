@@ -1,0 +1,47 @@
+"""RAT with Mixup: the combination that the paper leaves as future work."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from rat_tf import divergences, draws
+from rat_tf.methods import base, mixup, rat
+
+
+class RATMixup(rat.RAT):
+    """L(x_l', y') + λ(t) KL[p' ‖ p(y|f_φ(x_u)')] + entropy_multiplier · H[p(y|x_u)].
+
+    The labelled images with their labels and the adversarially transformed ones with the constant
+    predictions on their originals are one pool; the primes mark mixtures within it. Where Mixup's
+    λ' is 1 this is RAT. The pass over the unlabelled images as they are gives the targets and
+    moves the running statistics, which are to be those of images that are not mixed.
+    """
+
+    def __init__(self, *args, mixup_alpha: float = 0.75, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.mixup_alpha = mixup_alpha
+
+    def objective(self, labeled, labels, unlabeled, step, tape):
+        (clean,) = self.forward(step, "clean", unlabeled, update_stats=True)
+        predicted = tf.stop_gradient(clean)
+        with tape.stop_recording():
+            transformed, found = self.transformed(unlabeled, predicted, step)
+            truth = tf.one_hot(labels, clean.shape[-1])
+            images, targets = mixup.mix(
+                tf.concat([labeled, transformed], axis=0),
+                tf.concat([truth, base.softmax(predicted)], axis=0),
+                self.mixup_alpha,
+                draws.seed_for(self.seed, step, "mixup"),
+                draws.Rows(labeled.shape[0], unlabeled.shape[0]),
+            )
+            count = labeled.shape[0]
+            # Labels mixed with labels leave classes at zero, which count for nothing in the KL.
+            log_targets = tf.math.log(tf.maximum(targets[count:], 1e-30))
+        ours, moved = self.forward(
+            step, "adversarial", images[:count], images[count:], update_stats=False
+        )
+        cross_entropy = tf.nn.softmax_cross_entropy_with_logits(
+            targets[:count], tf.cast(ours, tf.float32)
+        )
+        kl = divergences.kl_divergence(log_targets, moved)
+        return self.observed(step, cross_entropy, kl, clean, log_targets, moved, found)
