@@ -93,15 +93,18 @@ def run(main) -> None:
         main(from_flags(flagfiles, given))
 
 
-def command(main) -> None:
-    """Runs a command that has a few absl flags of its own: main(flags)."""
+def command(main, positional: bool = False) -> None:
+    """Runs a command that has a few absl flags of its own: main(flags).
+
+    With `positional` it takes other arguments, too: main(flags, arguments).
+    """
     description = sys.modules["__main__"].__doc__ or ""
     if {"--help", "-help", "-h"} & set(sys.argv[1:]):
         print(description.strip(), flags.FLAGS.module_help(sys.argv[0]), sep="\n")
         return
     with user_errors():
-        parse_flags(sys.argv[1:])
-        main(flags.FLAGS)
+        rest = parse_flags(sys.argv[1:], positional)
+        main(flags.FLAGS, *([rest] if positional else []))
 
 
 def parse_given(arguments) -> list[str]:
@@ -110,14 +113,15 @@ def parse_given(arguments) -> list[str]:
     return [name for name in flags.FLAGS if flags.FLAGS[name].present]
 
 
-def parse_flags(arguments) -> None:
-    """Parses absl's flags; a mistake in them is a `UserError`."""
+def parse_flags(arguments, positional: bool = False) -> list[str]:
+    """Parses absl's flags; a mistake in them is a `UserError`. Returns the other arguments."""
     try:
         rest = flags.FLAGS([sys.argv[0], *arguments])[1:]
     except flags.Error as error:
         raise config_lib.UserError(str(error)) from None
-    if rest:
+    if rest and not positional:
         raise config_lib.UserError(f"unexpected arguments: {' '.join(rest)}")
+    return rest
 
 
 @contextlib.contextmanager

@@ -93,6 +93,71 @@ def robustness(path: str, rows: list[dict]) -> None:
     _save(figure, path)
 
 
+def against_labels(path: str, ours: dict, theirs: dict, title: str) -> None:
+    """Figure 2 of the paper: error against labels, one standard deviation shaded.
+
+    Both are lists of (labels, mean, std or None) by name; the paper's are dashed, in the colour of
+    ours of the same name.
+    """
+    figure, axis = plt.subplots(figsize=(8, 5.5), layout="constrained")
+    colours = {name: f"C{number % 10}" for number, name in enumerate({**ours, **theirs})}
+    for series, style in ((ours, "-o"), (theirs, "--")):
+        for name, points in series.items():
+            labels, means, stds = (np.array(column, float) for column in zip(*points))
+            known = "" if series is ours else ", paper"
+            axis.plot(labels, means, style, color=colours[name], label=name + known, markersize=4)
+            stds = np.nan_to_num(stds)
+            shade = 0.2 if series is ours else 0.08
+            axis.fill_between(
+                labels, means - stds, means + stds, color=colours[name], alpha=shade, linewidth=0
+            )
+    ticks = sorted(
+        {p[0] for series in (ours, theirs) for points in series.values() for p in points}
+    )
+    axis.set_xscale("log")
+    axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axis.set_xticks([], minor=True)
+    axis.set(xlabel="labelled images", ylabel="test error, %", title=title)
+    axis.set_ylim(bottom=0)
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False, fontsize="small")
+    _save(figure, path)
+
+
+def training_curves(path: str, panels: dict, title: str) -> None:
+    """Validation error against steps: {labels: {name: (steps, mean, std)}}, a panel each."""
+    count = len(panels)
+    columns = min(3, count)
+    lines = -(-count // columns)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(1.5 + 4.5 * columns, 4 * lines), layout="constrained",
+        sharey=True, squeeze=False,
+    )  # fmt: skip
+    names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    for axis, (labels, series) in zip(axes.flat, sorted(panels.items())):
+        for name, (steps, mean, std) in series.items():
+            colour = f"C{names.index(name) % 10}"
+            axis.plot(steps, mean, color=colour, label=name)
+            axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
+        axis.set(title=f"{labels:,} labels", xlabel="step")
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+    for axis in axes.flat[count:]:
+        axis.set_visible(False)
+    for line in axes:
+        line[0].set_ylabel("validation error, %")
+    handles = dict(zip(*reversed(_handles(axes))))
+    figure.legend(handles.values(), handles, loc="outside right upper", frameon=False)
+    figure.suptitle(title)
+    _save(figure, path)
+
+
+def _handles(axes) -> tuple[list, list]:
+    """Handles and labels of the legends of all axes."""
+    found = [axis.get_legend_handles_labels() for axis in axes.flat]
+    return [h for handles, _ in found for h in handles], [n for _, names in found for n in names]
+
+
 def _save(figure, path: str) -> None:
     figure.savefig(path + ".tmp", format="png", dpi=100)
     plt.close(figure)

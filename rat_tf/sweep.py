@@ -86,12 +86,20 @@ def check(planned: list[grid.Planned]) -> list[tuple[str, str]]:
 
 
 def listing(planned: list[grid.Planned], states: list[tuple[str, str]]) -> str:
-    """One line per run: state, folder, the flags beside its flagfile."""
+    """One line per run: state, folder, the flags in which the runs differ; then what they share."""
+    texts = collections.defaultdict(set)
+    for run in planned:
+        for flag, text in run.flags.items():
+            texts[flag].add(text)
+    shared = {flag: text for flag, (text, *others) in texts.items() if not others}
     width = max(len(run.config.run_dir) for run in planned)
     lines = []
     for run, (name, detail) in zip(planned, states):
-        shown = " ".join(f"--{flag}={text}" for flag, text in run.flags.items())
+        shown = " ".join(f"--{f}={text}" for f, text in run.flags.items() if f not in shared)
         lines.append(f"{name:<9} {run.config.run_dir:<{width}}  {shown}  {detail}".rstrip())
+    if shared:
+        flags_text = " ".join(f"--{flag}={text}" for flag, text in shared.items())
+        lines.append(f"all whose method has a use for them: {flags_text}")
     counts = collections.Counter(name for name, _ in states)
     summary = ", ".join(f"{counts[name]} {name}" for name in (FINISHED, PARTIAL, NEW))
     return "\n".join([*lines, f"{len(planned)} runs: {summary}"])
