@@ -10,6 +10,7 @@ from rat_tf import paper, results
 
 #: Seeds that a row needs to be called the best.
 ENOUGH = 3
+SHOWN = 10  # of the rows that are not in a table
 #: Flags that make results comparable: the same task, network and length of training. Runs that
 #: differ in one of them are never in one table.
 BENCHMARK = (
@@ -33,7 +34,7 @@ class Line:
     row: paper.Row | None
     unlike: tuple[str, ...] = ()  # flags that are not those of the paper's row
     best: bool = False
-    behind: float | None = None  # points behind the best
+    behind: float | None = None  # points behind the best that has enough seeds
     p_behind: float | None = None
 
     @property
@@ -66,11 +67,11 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
         config = config_lib.from_file(row.path, labels=row.labels)
         rows[identity(config)] = (row, config)
     by_benchmark: dict[tuple, list[Line]] = {}
-    problems = []
+    others = []
     for group in groups:
         row, reference = rows.get(identity(group.config), (None, None))
         if table and row is None:
-            problems += [f"{r.folder}: not in {paper.TABLES[table].title}" for r in group.results]
+            others.append(group)
             continue
         key = tuple(getattr(group.config, name) for name in BENCHMARK)
         name = row.name if row else NAMES[group.config.method]
@@ -87,7 +88,15 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
             key=lambda line: (line.labels, order.get(id(line.row), len(order)), _place(line))
         )
         _compare(section.lines)
-    return found, problems
+    return found, [_elsewhere(others, paper.TABLES[table].title)] if others else []
+
+
+def _elsewhere(groups: list[results.Group], title: str) -> str:
+    """One remark for all that is not in the table: there may be hundreds of such runs."""
+    count = sum(len(group.results) for group in groups)
+    shown = [group.results[0].folder for group in groups[:SHOWN]]
+    more = f" and {len(groups) - SHOWN} other rows" if groups[SHOWN:] else ""
+    return f"{count} runs are not in {title}: those of {', '.join(shown)}{more}"
 
 
 def _place(line: Line) -> int:
@@ -150,15 +159,18 @@ def _tell_apart(lines: list[Line]) -> None:
 
 
 def _compare(lines: list[Line]) -> None:
-    """Finds the best for each number of labels, and how far the others are behind it."""
+    """Finds the best for each number of labels, and how far the others are behind it.
+
+    Only a row with enough seeds is compared with; it is the best if no row at all has a lower mean.
+    """
     for labels in {line.labels for line in lines}:
         here = [line for line in lines if line.labels == labels and line.group]
         candidates = [line for line in here if line.enough]
-        if len(candidates) < 2:
+        if not candidates or len(here) < 2:
             continue
-        best = min(candidates, key=lambda line: line.group.mean)
-        best.best = True
+        first = min(candidates, key=lambda line: line.group.mean)
+        first.best = first.group.mean <= min(line.group.mean for line in here)
         for line in here:
-            if line is not best:
-                line.behind = line.group.mean - best.group.mean
-                line.p_behind = results.welch(line.group.errors, best.group.errors)
+            if line is not first:
+                line.behind = line.group.mean - first.group.mean
+                line.p_behind = results.welch(line.group.errors, first.group.errors)

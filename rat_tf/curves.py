@@ -8,7 +8,10 @@ from rat_tf import runs
 
 
 def against_labels(lines) -> tuple[dict, dict]:
-    """Ours and the paper's (labels, mean, std) by name, as in Figure 2 of the paper."""
+    """Ours and the paper's (labels, mean, std) by name, as in Figure 2 of the paper.
+
+    A method with one number of labels only is a point and no line: it is in the table alone.
+    """
     ours: dict[str, list] = {}
     theirs: dict[str, list] = {}
     for line in sorted(lines, key=lambda line: line.labels):
@@ -17,7 +20,14 @@ def against_labels(lines) -> tuple[dict, dict]:
         if line.row:
             name = line.row.name
             theirs.setdefault(name, []).append((line.labels, line.row.mean, line.row.std))
-    return ours, {name: list(dict.fromkeys(points)) for name, points in theirs.items()}
+    theirs = {name: list(dict.fromkeys(points)) for name, points in theirs.items()}
+    lines = {
+        name for series in (ours, theirs) for name, points in series.items() if len(points) > 1
+    }
+    return tuple(
+        {name: points for name, points in series.items() if name in lines}
+        for series in (ours, theirs)
+    )
 
 
 def training(lines) -> dict[int, dict[str, tuple]]:

@@ -11,6 +11,7 @@ matplotlib.use("Agg")  # files only: no display is needed, or looked for
 
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
+from matplotlib import ticker  # noqa: E402
 
 PANELS = (
     ("Validation error, %", ("val_error", "val_ema_error"), 100),
@@ -99,18 +100,16 @@ def against_labels(path: str, ours: dict, theirs: dict, title: str) -> None:
     Both are lists of (labels, mean, std or None) by name; the paper's are dashed, in the colour of
     ours of the same name.
     """
-    figure, axis = plt.subplots(figsize=(8, 5.5), layout="constrained")
-    colours = {name: f"C{number % 10}" for number, name in enumerate({**ours, **theirs})}
-    for series, style in ((ours, "-o"), (theirs, "--")):
-        for name, points in series.items():
-            labels, means, stds = (np.array(column, float) for column in zip(*points))
-            known = "" if series is ours else ", paper"
-            axis.plot(labels, means, style, color=colours[name], label=name + known, markersize=4)
-            stds = np.nan_to_num(stds)
-            shade = 0.2 if series is ours else 0.08
-            axis.fill_between(
-                labels, means - stds, means + stds, color=colours[name], alpha=shade, linewidth=0
-            )
+    figure, axis = plt.subplots(figsize=(8, 6), layout="constrained")
+    handles = {}
+    for name in dict.fromkeys([*ours, *theirs]):
+        colour = f"C{len(handles) % 10}"
+        style = {"color": colour, "marker": "os^Dv"[len(handles) // 10 % 5], "markersize": 4}
+        if name in theirs:
+            _band(axis, theirs[name], 0.08, color=colour, linestyle="--")
+        handles[name] = _band(axis, ours.get(name, []), 0.2, **style)
+    if theirs:
+        (handles["the paper"],) = axis.plot([], [], "--", color="grey")
     ticks = sorted(
         {p[0] for series in (ours, theirs) for points in series.values() for p in points}
     )
@@ -120,42 +119,51 @@ def against_labels(path: str, ours: dict, theirs: dict, title: str) -> None:
     axis.set(xlabel="labelled images", ylabel="test error, %", title=title)
     axis.set_ylim(bottom=0)
     axis.grid(alpha=0.3)
-    axis.legend(frameon=False, fontsize="small")
+    _legend(figure, handles)
     _save(figure, path)
+
+
+def _band(axis, points, shade: float, **style):
+    """A line through (x, mean, std or None) with one standard deviation shaded."""
+    x, mean, std = (np.array(column, float) for column in zip(*points)) if points else [[]] * 3
+    (line,) = axis.plot(x, mean, **style)
+    std = np.nan_to_num(std)
+    axis.fill_between(x, mean - std, mean + std, color=style["color"], alpha=shade, linewidth=0)
+    return line
+
+
+def _legend(figure, handles: dict) -> None:
+    columns = min(3, len(handles))
+    place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+    figure.legend(handles.values(), handles, **place)
 
 
 def training_curves(path: str, panels: dict, title: str) -> None:
     """Validation error against steps: {labels: {name: (steps, mean, std)}}, a panel each."""
-    count = len(panels)
-    columns = min(3, count)
-    lines = -(-count // columns)
+    columns = min(3, len(panels))
+    lines = -(-len(panels) // columns)
     figure, axes = plt.subplots(
-        lines, columns, figsize=(1.5 + 4.5 * columns, 4 * lines), layout="constrained",
+        lines, columns, figsize=(max(8, 4.5 * columns), 1 + 4 * lines), layout="constrained",
         sharey=True, squeeze=False,
     )  # fmt: skip
     names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    handles = {}
     for axis, (labels, series) in zip(axes.flat, sorted(panels.items())):
         for name, (steps, mean, std) in series.items():
-            colour = f"C{names.index(name) % 10}"
-            axis.plot(steps, mean, color=colour, label=name)
-            axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.2, linewidth=0)
-        axis.set(title=f"{labels:,} labels", xlabel="step")
+            number = names.index(name)
+            style = {"color": f"C{number % 10}", "linestyle": ("-", "--", ":")[number // 10 % 3]}
+            handles[name] = _band(axis, list(zip(steps, mean, std)), 0.2, **style)
+        axis.set(title=f"{labels:,} labels" if labels else "all labels", xlabel="step")
         axis.set_ylim(bottom=0)
+        axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k
         axis.grid(alpha=0.3)
-    for axis in axes.flat[count:]:
+    for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for line in axes:
         line[0].set_ylabel("validation error, %")
-    handles = dict(zip(*reversed(_handles(axes))))
-    figure.legend(handles.values(), handles, loc="outside right upper", frameon=False)
     figure.suptitle(title)
+    _legend(figure, {name: handles[name] for name in names})
     _save(figure, path)
-
-
-def _handles(axes) -> tuple[list, list]:
-    """Handles and labels of the legends of all axes."""
-    found = [axis.get_legend_handles_labels() for axis in axes.flat]
-    return [h for handles, _ in found for h in handles], [n for _, names in found for n in names]
 
 
 def _save(figure, path: str) -> None:

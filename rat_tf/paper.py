@@ -195,13 +195,23 @@ TABLES["mixmatch"] = Table(
 )
 
 
+#: One name for each flagfile, where several tables are put together, in the order to show them.
+NAMES = {
+    **_METHODS,
+    "vat_epsilon10": _RAMPS["vat_epsilon10"],
+    **_COMPOSITIONS,
+    "rat_epsilon1": _RAMPS["rat_epsilon1"],
+}
+
+
 def rows() -> list[Row]:
     """Every row once per flagfile and number of labels, whatever tables it stands in."""
     found = {}
     for table in TABLES.values():
         for row in table.rows:
-            found.setdefault((row.path, row.labels), row)
-    return list(found.values())
+            named = dataclasses.replace(row, name=NAMES[row.config])
+            found.setdefault((row.path, row.labels), named)
+    return sorted(found.values(), key=lambda row: list(NAMES).index(row.config))
 
 
 def tables_of(path: str, labels: int) -> list[str]:

@@ -93,7 +93,7 @@ def _figures(output: str, section: comparison.Section) -> list[tuple[str, str]]:
     stem = re.sub(r"\W+", "-", section.title).strip("-")
     drawn = []
     ours, theirs = curves.against_labels(section.lines)
-    if any(len(points) > 1 for points in [*ours.values(), *theirs.values()]):
+    if ours or theirs:
         path = os.path.join(output, f"labels-{stem}.png")
         figures.against_labels(path, ours, theirs, section.title)
         drawn.append((path, "Error against the number of labels"))

@@ -12,8 +12,9 @@ from rat_tf import comparison
 
 NOTE = (
     "Test error in %, mean ± standard deviation of the sample (n − 1) over the seeds. Bold: the "
-    f"lowest mean among rows with at least {comparison.ENOUGH} seeds. p: Welch's t-test, "
-    "two-sided, not corrected for the number of comparisons."
+    f"lowest mean, if it is over at least {comparison.ENOUGH} seeds. Behind the best: the lowest "
+    f"mean over at least {comparison.ENOUGH} seeds. p: Welch's t-test, two-sided, not corrected "
+    "for the number of comparisons."
 )
 PAPER_NOTE = " The paper's numbers are over five seeds; it does not say whether n or n − 1."
 _LATEX = {
@@ -74,7 +75,10 @@ def overview(section: comparison.Section) -> Table | None:
                 bold.add((len(rows), column))
         rows += [tuple(row) for row in (ours, theirs) if set(row[1:]) != {"—"}]
     header = ("Method", *(f"{count:,} labels" for count in labels))
-    return Table(section.title, header, tuple(rows), frozenset(bold), ())
+    note = (
+        "Test error in %; seeds, tests and flags unlike the paper's are in the table that follows."
+    )
+    return Table(section.title, header, tuple(rows), frozenset(bold), (note,))
 
 
 def tables(section: comparison.Section) -> list[Table]:

@@ -181,7 +181,7 @@ def three(tmp_path, method, errors, **flags):
 def test_bold_needs_three_seeds(tmp_path):
     three(tmp_path, "supervised", [10.0, 11.0, 12.5])
     three(tmp_path, "rat", [3.0, 4.0, 3.5])
-    three(tmp_path, "vat", [1.0, 2.0])
+    three(tmp_path, "vat", [3.0, 5.0])
     (section,), _ = comparison.sections(read(tmp_path)[0])
     lines = {line.name: line for line in section.lines}
     assert [name for name, line in lines.items() if line.best] == ["RAT"]
@@ -191,7 +191,15 @@ def test_bold_needs_three_seeds(tmp_path):
     assert behind.p_behind == pytest.approx(expected)
     text = tables.markdown(tables.table(section))
     assert "| RAT | 50 | **3.50 ± 0.50** | 3 | — |" in text
-    assert "| VAT | 50 | 1.50 ± 0.71 | 2 | −2.00 (p = " in text
+    assert "| VAT | 50 | 4.00 ± 1.41 | 2 | +0.50 (p = " in text
+
+
+def test_nothing_is_bold_where_a_row_of_fewer_seeds_is_lower(tmp_path):
+    three(tmp_path, "rat", [3.0, 4.0, 3.5])
+    three(tmp_path, "vat", [1.0, 2.0])
+    (section,), _ = comparison.sections(read(tmp_path)[0])
+    text = tables.markdown(tables.table(section))
+    assert "**" not in text and "| VAT | 50 | 1.50 ± 0.71 | 2 | −2.00 (p = " in text
 
 
 def test_nothing_is_bold_without_rivals(tmp_path):
@@ -253,6 +261,7 @@ def test_curves(tmp_path):
         "RAT": [(20, pytest.approx(30), None), (50, pytest.approx(15), pytest.approx(50**0.5))]
     }
     assert theirs == {}
+    assert curves.against_labels(section.lines[:1]) == ({}, {})  # a point is no line
     panels = curves.training(section.lines)
     assert list(panels) == [50]  # the other has no validation yet
     steps, mean, std = panels[50]["RAT"]
