@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import os
 
 from rat_tf import config as config_lib
 from rat_tf import paper, results
@@ -62,10 +63,7 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
 
     With `table`, a key of `paper.TABLES`, only the rows of that table, those without runs too.
     """
-    rows = {}
-    for row in paper.TABLES[table].rows if table else paper.rows():
-        config = config_lib.from_file(row.path, labels=row.labels)
-        rows[identity(config)] = (row, config)
+    rows = _references(table)
     by_benchmark: dict[tuple, list[Line]] = {}
     others = []
     for group in groups:
@@ -89,6 +87,17 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
         )
         _compare(section.lines)
     return found, [_elsewhere(others, paper.TABLES[table].title)] if others else []
+
+
+def _references(table: str) -> dict[tuple, tuple]:
+    """Rows of the paper and their configs, by `identity`; none where there are no flagfiles."""
+    if not table and not os.path.isdir(paper.FOLDER):
+        return {}  # outside the project's folder, say where rat_tf was installed
+    found = {}
+    for row in paper.table(table).rows if table else paper.rows():
+        config = config_lib.from_file(row.path, labels=row.labels)
+        found[identity(config)] = (row, config)
+    return found
 
 
 def _elsewhere(groups: list[results.Group], title: str) -> str:

@@ -127,18 +127,14 @@ def plan_paper(
     name: str, given: dict[str, str], varied: dict[str, list[str]], root: str, split_per_seed=False
 ) -> list[Planned]:
     """The runs of one table or figure of the paper, of all its rows or of those selected."""
-    if name not in paper.TABLES:
-        hint = hints.did_you_mean(name, paper.TABLES)
-        raise config_lib.UserError(
-            f"--paper: expected one of {', '.join(paper.TABLES)}, got {name!r}{hint}"
-        )
+    rows = paper.table(name).rows
     for flag in SELECTING:
         if flag in varied:
             raise config_lib.UserError(f"--vary: --{flag} is what the rows of --paper={name} say")
     selected = {flag: given[flag] for flag in SELECTING if flag in given}
     others = {flag: text for flag, text in given.items() if flag not in SELECTING}
     found: dict[str, Planned] = {}
-    for row in paper.TABLES[name].rows:
+    for row in rows:
         own = {
             "dataset": row.dataset,
             "labels": str(row.labels),

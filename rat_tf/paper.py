@@ -8,6 +8,9 @@ parameters, 7 and 8 MixMatch, 9 and 10 the numbers behind Figure 2. Errors are i
 from __future__ import annotations
 
 import dataclasses
+import os
+
+from rat_tf import fields, hints
 
 FOLDER = "configs/paper"
 DATASETS = {"cifar10": "CIFAR-10", "svhn": "SVHN"}
@@ -212,6 +215,16 @@ def rows() -> list[Row]:
             named = dataclasses.replace(row, name=NAMES[row.config])
             found.setdefault((row.path, row.labels), named)
     return sorted(found.values(), key=lambda row: list(NAMES).index(row.config))
+
+
+def table(name: str) -> Table:
+    """The table of --paper, if its flagfiles are at hand."""
+    if name not in TABLES:
+        hint = hints.did_you_mean(name, TABLES)
+        raise fields.UserError(f"--paper: expected one of {', '.join(TABLES)}, got {name!r}{hint}")
+    if not os.path.isdir(FOLDER):
+        raise fields.UserError(f"--paper: {FOLDER}/ is not here; run from the project's folder")
+    return TABLES[name]
 
 
 def tables_of(path: str, labels: int) -> list[str]:

@@ -20,7 +20,7 @@ import sys
 
 from absl import flags
 
-from rat_tf import cli, comparison, curves, figures, hints, paper, results, runs, tables
+from rat_tf import cli, comparison, curves, figures, paper, results, runs, tables
 from rat_tf import config as config_lib
 
 EXAMPLES = 12  # runs of which the page shows adversarial examples
@@ -28,7 +28,8 @@ STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff }
 h1, h2 { line-height: 1.2 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+table { display: block; overflow-x: auto; border-collapse: collapse;
+  font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #e4e4e4 }
 th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid #888 }
 img { max-width: 100%; height: auto; margin: .5rem 0 }
@@ -40,11 +41,7 @@ code { font-size: .9em; overflow-wrap: anywhere }
 def main(folders: list[str], table: str, output: str) -> None:
     if not folders:
         raise config_lib.UserError("expected run folders, or folders of them")
-    if table and table not in paper.TABLES:
-        hint = hints.did_you_mean(table, paper.TABLES)
-        raise config_lib.UserError(
-            f"--paper: expected one of {', '.join(paper.TABLES)}, got {table!r}{hint}"
-        )
+    whole = paper.table(table) if table else None
     if os.path.exists(output) and not os.path.isdir(output):
         raise config_lib.UserError(f"--output: expected a folder, but {output} is a file")
     found, problems = results.read(results.find(folders))
@@ -55,7 +52,7 @@ def main(folders: list[str], table: str, output: str) -> None:
         print(f"warning: {problem}", file=sys.stderr)
     if not any(line.group for section in sections for line in section.lines):
         raise config_lib.UserError(f"no result to report in {', '.join(folders)}")
-    write(output, sections, problems, paper.TABLES[table] if table else None)
+    write(output, sections, problems, whole)
 
 
 def write(output: str, sections, problems, table: paper.Table | None) -> None:
@@ -74,7 +71,8 @@ def write(output: str, sections, problems, table: paper.Table | None) -> None:
         body += [_image(path, title) for path, title in _figures(output, section)]
     body += _examples(sections)
     title = table.title if table else "Report"
-    counts = f"{_count(sections)} runs; {len(problems) or 'no'} remarks"
+    remarks = f"{len(problems) or 'no'} remark{'' if len(problems) == 1 else 's'}"
+    counts = f"{_count(sections)} runs; {remarks}"
     if table and table.note:
         body.insert(0, f'<p class="note">{html.escape(table.note)}</p>')
     texts["report.html"] = _page(title, counts, problems, body)
@@ -137,12 +135,13 @@ def _image(path: str, title: str) -> str:
 
 def _page(title: str, counts: str, problems, body: list[str]) -> str:
     listed = "".join(f"<li><code>{html.escape(problem)}</code></li>" for problem in problems)
+    newline = "\n"  # no backslash may stand in the braces below before Python 3.12
     remarks = f'<h2 class="bad">Remarks</h2><ul>{listed}</ul>' if problems else ""
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>
 <style>{STYLE}</style></head><body>
 <h1>{html.escape(title)}</h1><p>{html.escape(counts)}</p>
-{os.linesep.join(body)}
+{newline.join(body)}
 {remarks}
 </body></html>
 """

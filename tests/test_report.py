@@ -248,6 +248,15 @@ def test_every_row_of_the_paper_is_recognised(tmp_path):
         assert (line.row.path, line.row.labels, line.unlike) == (row.path, row.labels, ())
 
 
+def test_elsewhere_there_are_no_numbers_of_the_paper(tmp_path, monkeypatch):
+    write_row(tmp_path, row_of("table5", "vat", "svhn"), [5.0])
+    monkeypatch.chdir(tmp_path)
+    ((section,), _) = comparison.sections(read(tmp_path)[0])
+    assert section.lines[0].row is None and section.lines[0].name == "VAT"
+    with pytest.raises(config_lib.UserError, match="project's folder"):
+        comparison.sections(read(tmp_path)[0], "table5")
+
+
 # ---- figures and files
 
 
