@@ -74,7 +74,7 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
         key = tuple(getattr(group.config, name) for name in BENCHMARK)
         name = row.name if row else NAMES[group.config.method]
         unlike = _unlike(group.config, reference) if row else ()
-        line = Line(name, group.config.labels, group, row, unlike)
+        line = Line(name, group.labels, group, row, unlike)
         by_benchmark.setdefault(key, []).append(line)
     found = [Section(_title(lines[0].group.config), lines) for lines in by_benchmark.values()]
     if table:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from rat_tf import runs
-
 
 def against_labels(lines) -> tuple[dict, dict]:
     """Ours and the paper's (labels, mean, std) by name, as in Figure 2 of the paper.
@@ -50,5 +48,4 @@ def training(lines) -> dict[int, dict[str, tuple]]:
 
 def _validation(result) -> dict[int, float]:
     column = f"val_{result.config.monitor()}"
-    rows = runs.Run(result.folder).rows()
-    return {int(row["step"]): 100 * row[column] for row in rows if column in row}
+    return {int(row["step"]): 100 * row[column] for row in result.rows if column in row}

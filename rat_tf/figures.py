@@ -153,7 +153,7 @@ def training_curves(path: str, panels: dict, title: str) -> None:
             number = names.index(name)
             style = {"color": f"C{number % 10}", "linestyle": ("-", "--", ":")[number // 10 % 3]}
             handles[name] = _band(axis, list(zip(steps, mean, std)), 0.2, **style)
-        axis.set(title=f"{labels:,} labels" if labels else "all labels", xlabel="step")
+        axis.set(title=f"{labels:,} labels", xlabel="step")
         axis.set_ylim(bottom=0)
         axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k
         axis.grid(alpha=0.3)

@@ -6,6 +6,7 @@ whatever cannot be used is a line of text among the problems.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 import math
@@ -31,7 +32,9 @@ class Result:
     folder: str
     config: config_lib.Config
     error: float  # on the test set, in %
-    commit: str | None  # of the code that made it
+    commit: str | None = None  # of the code that made it
+    labels: int = 0  # as many as there were; 0 if that is not known
+    rows: tuple[dict, ...] = ()  # of metrics.csv
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +46,11 @@ class Group:
     @property
     def config(self) -> config_lib.Config:
         return self.results[0].config
+
+    @property
+    def labels(self) -> int:
+        """The number of labelled images, also where --labels=0 took all of them."""
+        return self.config.labels or self.results[0].labels
 
     @property
     def errors(self) -> np.ndarray:
@@ -100,10 +108,18 @@ def read(folders) -> tuple[list[Result], list[str]]:
     """The results of these run folders, and what is wrong with the others."""
     results, problems = [], []
     for folder in folders:
+        run = runs.Run(folder)
         try:
-            results.append(_read(runs.Run(folder)))
+            result = _read(run)
         except (config_lib.UserError, OSError, ValueError) as error:
             problems.append(f"{folder}: {error}")
+            continue
+        try:
+            rows = tuple(run.rows())
+        except (OSError, ValueError, csv.Error) as error:
+            problems.append(f"{folder}: metrics.csv cannot be read, so there is no curve: {error}")
+            rows = ()
+        results.append(dataclasses.replace(result, rows=rows))
     return results, problems
 
 
@@ -111,9 +127,7 @@ def _read(run: runs.Run) -> Result:
     config = run.config()
     result = run.finished()  # a ValueError if it is no JSON
     if result is None:
-        rows = run.rows()
-        step = int(rows[-1].get("step", 0)) if rows else 0
-        raise ValueError(f"not finished, at step {step:,} of {config.iterations:,}")
+        raise ValueError(f"not finished, {_progress(run, config)}")
     error = result.get("test_error") if isinstance(result, dict) else None
     if not isinstance(error, (int, float)) or not math.isfinite(error):
         raise ValueError(f"result.json has no test error: {error!r}")
@@ -121,7 +135,13 @@ def _read(run: runs.Run) -> Result:
     if os.path.exists(run.environment):
         with open(run.environment) as file:
             commit = json.load(file).get("git_commit")
-    return Result(run.folder, config, 100 * error, commit)
+    return Result(run.folder, config, 100 * error, commit, result.get("labels", 0))
+
+
+def _progress(run: runs.Run, config: config_lib.Config) -> str:
+    rows = run.rows()
+    step = int(rows[-1].get("step", 0)) if rows else 0
+    return f"at step {step:,} of {config.iterations:,}"
 
 
 def group(results) -> tuple[list[Group], list[str]]:

@@ -4,15 +4,20 @@
     python -m rat_tf.sweep --flagfile=… --vary="labels=20|50; transforms=noise:1|noise:1,affine:0.3"
     python -m rat_tf.sweep --paper=table5 --dataset=svhn --seeds=5 --data_dir=…
 
-lists the runs, their folders and how far they are. With --run it trains them, one after another;
-those that are finished are skipped, those that were stopped go on, and one that fails does not
-stop the rest. With --print_commands it prints a command per unfinished run for others to execute:
+lists the runs, their folders and how far they are. In --vary, values are separated by |, flags by
+semicolons, and 0..4 are the whole numbers from 0 to 4. With --run it trains them, one after
+another; those that are finished are skipped, those that were stopped go on, and one that fails does
+not stop the rest. With --print_commands it prints a command per unfinished run for others to
+execute, four at a time or as an array of jobs:
 
-    python -m rat_tf.sweep … --print_commands | xargs -d '\\n' -P 4 -I{} sh -c {}
+    python -m rat_tf.sweep … --print_commands > commands.txt
+    xargs -d '\\n' -P 4 -I{} sh -c {} < commands.txt
+    sbatch --array=1-45 --wrap='eval "$(sed -n ${SLURM_ARRAY_TASK_ID}p commands.txt)"'
 
-All flags of `python -m rat_tf.train` can be given beside and go to every run. Beside --paper,
---dataset, --method and --labels select rows. Exit status: 0 all well, 1 some runs failed, 2 a
-mistake in what was asked for, 75 interrupted by Ctrl-C or SIGTERM (the run that was on is saved).
+All flags of `python -m rat_tf.train` can be given beside and go to every run whose method has a use
+for them. Beside --paper, --dataset, --method and --labels select rows. Exit status: 0 all well, 1
+some runs failed, 2 a mistake in what was asked for, 75 interrupted by Ctrl-C or SIGTERM (the run
+that was on is saved).
 """
 
 from __future__ import annotations

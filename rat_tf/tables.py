@@ -87,7 +87,7 @@ def tables(section: comparison.Section) -> list[Table]:
 
 def _cells(line: comparison.Line, mark: str, with_paper: bool) -> list[str]:
     group = line.group
-    cells = [line.name + mark, str(line.labels or "all"), "—", "0", "—"]
+    cells = [line.name + mark, str(line.labels), "—", "0", "—"]
     if group:
         cells[2] = number(group.mean, group.std)
         cells[3] = str(len(group.results))

@@ -170,6 +170,20 @@ def test_what_cannot_be_used_is_named(tmp_path):
     assert any("at step 10 of 500,000" in problem for problem in problems)
 
 
+def test_a_result_without_a_readable_curve_counts_and_is_named(tmp_path):
+    folder = write(tmp_path / "a", 0.1, steps=[10])
+    pathlib.Path(folder, "metrics.csv").write_text("step,val_error\n10,zero\n")
+    ((group,), (problem,)) = read(tmp_path)
+    assert group.mean == pytest.approx(10) and "metrics.csv" in problem and "zero" in problem
+
+
+def test_all_labels_are_as_many_as_there_were(tmp_path):
+    folder = write(tmp_path / "a", 0.1, labels=0)
+    pathlib.Path(folder, "result.json").write_text('{"test_error": 0.1, "labels": 77}')
+    (section,), _ = comparison.sections(read(tmp_path)[0])
+    assert section.lines[0].labels == 77
+
+
 # ---- bold, behind, beside the paper
 
 
@@ -242,7 +256,7 @@ def test_runs_that_are_not_in_the_table_are_named(tmp_path):
 def test_every_row_of_the_paper_is_recognised(tmp_path):
     for row in paper.rows():
         config = config_lib.from_file(row.path, labels=row.labels)
-        group = results.Group((results.Result("folder", config, row.mean, None),))
+        group = results.Group((results.Result("folder", config, row.mean),))
         ((section,), _) = comparison.sections([group])
         (line,) = section.lines
         assert (line.row.path, line.row.labels, line.unlike) == (row.path, row.labels, ())
