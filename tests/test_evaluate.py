@@ -89,7 +89,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
 def test_averaged_weights_of_a_run_without_them_are_refused(tmp_path):
     flags = {**TINY, "ema_decay": 0.0, "iterations": 2, "validate_every": 2, "tensorboard": False}
     # Every label there is: the fully supervised baseline has no unlabelled images at all.
-    flags |= {"method": "supervised", "labels": 0}
+    flags |= {"method": "supervised", "labels": 0, "consistency_rampup": None}
     train.main(config_lib.Config(**flags, run_dir=str(tmp_path)))
     assert json.loads((tmp_path / "result.json").read_text())["labels"] > 1000
     with pytest.raises(config_lib.UserError, match="--weights=ema.*--ema_decay"):

@@ -30,7 +30,7 @@ def answers(version_dir, images, signature="serving_default"):
     return {name: value.numpy() for name, value in found.items()}
 
 
-@pytest.mark.parametrize("weights", ["best", "last", "ema"])
+@pytest.mark.parametrize("weights", config_lib.WEIGHTS)
 def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
     """Against the model that trained, restored with its optimiser and all as evaluate does it."""
     version_dir = savedmodel.main(str(run_dir), str(tmp_path / "m"), weights)
@@ -48,8 +48,37 @@ def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
     names = np.array(images.class_names)[logits.argmax(1)]
     np.testing.assert_array_equal(found["labels"].astype(str), names)
     error = np.mean(found["classes"] != images.test.labels)
-    recorded = {"best": "test_error", "last": "last_test_error", "ema": "ema_test_error"}[weights]
-    assert error == pytest.approx(run.finished()[recorded], abs=1e-6)
+    recorded = {
+        "best": "test_error",
+        "last": "last_test_error",
+        "student": "student_test_error",
+        "ema": "ema_test_error",
+        "teacher": "ema_test_error",
+    }
+    assert error == pytest.approx(run.finished()[recorded[weights]], abs=1e-6)
+
+
+def test_a_mean_teacher_is_exported_as_what_it_is_judged_by(tmp_path):
+    """The teacher by default, with its own test error on the card; a run without one has none."""
+    flags = {**SHORT, "method": "mean_teacher", "iterations": 4, "validate_every": 4}
+    found = {}
+    for method in ("mean_teacher", "pi_model"):
+        decay = {} if method == "mean_teacher" else {"ema_decay": 0.0}
+        run_dir = str(tmp_path / method)
+        train.main(config_lib.Config(**{**flags, "method": method, **decay}, run_dir=run_dir))
+        found[method] = runs.Run(run_dir).finished()
+    assert found["mean_teacher"]["test_error"] == found["mean_teacher"]["ema_test_error"]
+    logits = {}
+    images = data.load(config_lib.Config(**flags)).test.images[:20]
+    for weights in ("best", "teacher", "student"):
+        version_dir = savedmodel.main(
+            str(tmp_path / "mean_teacher"), str(tmp_path / weights), weights
+        )
+        logits[weights] = answers(version_dir, images)["logits"]
+    np.testing.assert_array_equal(logits["best"], logits["teacher"])
+    assert np.abs(logits["best"] - logits["student"]).max() > 1e-4
+    with pytest.raises(config_lib.UserError, match="--weights: .*without averaged weights"):
+        savedmodel.main(str(tmp_path / "pi_model"), str(tmp_path / "m"), "teacher")
 
 
 def test_zca_is_a_variable_and_needs_no_data(tmp_path, monkeypatch, capsys):
@@ -173,8 +202,6 @@ def test_two_exports_at_once_do_not_meet(run_dir, tmp_path):
 
 
 def test_runs_that_cannot_be_exported(run_dir, tmp_path):
-    with pytest.raises(config_lib.UserError, match="--weights: .* has no teacher weights"):
-        savedmodel.main(str(run_dir), str(tmp_path / "m"), "teacher")
     with pytest.raises(config_lib.UserError, match="--run_dir.*flags.cfg"):
         savedmodel.main(str(tmp_path / "nothing"), str(tmp_path / "m"))
     started = tmp_path / "started"
