@@ -44,13 +44,13 @@ def table(section: comparison.Section) -> Table:
     for number, line in enumerate(section.lines):
         mark = ""
         if line.unlike:
-            mark = " " + letters.setdefault(line.unlike, _letter(len(letters)))
+            mark = f" [{letters.setdefault(line.unlike, _letter(len(letters)))}]"
         rows.append(tuple(_cells(line, mark, with_paper)))
         if line.best:
             bold.add((number, 2))
     notes = [NOTE + (PAPER_NOTE if with_paper else "")]
     notes += [
-        f"{letter}: not the paper's protocol: {', '.join(flags)}"
+        f"[{letter}] not the paper's protocol: {', '.join(flags)}"
         for flags, letter in letters.items()
     ]
     return Table(section.title, tuple(header), tuple(rows), frozenset(bold), tuple(notes))
@@ -152,7 +152,7 @@ def latex(one: Table) -> str:
 
 
 def _tex(text: str) -> str:
-    return re.sub(r"[^\w\s.,:;()+='/*-]|_|ε|Π|λ|ξ|α", lambda m: _LATEX.get(m[0], m[0]), text)
+    return re.sub(r"[^\w\s.,:;()\[\]+='/*-]|_|ε|Π|λ|ξ|α", lambda m: _LATEX.get(m[0], m[0]), text)
 
 
 def html_table(one: Table) -> str:

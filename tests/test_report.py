@@ -243,7 +243,7 @@ def test_the_papers_numbers_stand_beside_ours(tmp_path):
     short = by_title["SVHN, wrn-28-2, 100,000 steps"]
     (vat,) = (line for line in short.lines if line.group)
     assert vat.unlike == ("--iterations=100000 (paper: 500000)",)
-    assert "a: not the paper's protocol: --iterations=100000" in tables.table(short).notes[1]
+    assert "[a] not the paper's protocol: --iterations=100000" in tables.table(short).notes[1]
     assert len(by_title["CIFAR-10, wrn-28-2, 500,000 steps"].lines) == 9  # all without runs
 
 
