@@ -47,11 +47,36 @@ def from_flags(flagfiles=(), given=()) -> config_lib.Config:
     config = config_lib.from_values(config_lib.values(flags.FLAGS), given)
     if config.run_dir:
         return config
-    name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
-    if flagfiles:
-        name = os.path.splitext(os.path.basename(flagfiles[-1]))[0]
-    run_dir = os.path.join("runs", name, f"{config.method}-seed{config.seed}")
+    run_dir = default_run_dir(config, flagfiles[-1] if flagfiles else "")
     return dataclasses.replace(config, run_dir=run_dir)
+
+
+def default_run_dir(
+    config: config_lib.Config, flagfile: str = "", varied: dict | None = None, root: str = "runs"
+) -> str:
+    """<root>/<flagfile>/<method>-seed<seed>, with what else keeps runs of one flagfile apart.
+
+    A flagfile is named by its path below configs/, else by its own name. The number of labels
+    is shown where it is not the flagfile's own; a sweep adds the flags that it varies.
+    """
+    if flagfile:
+        path = os.path.splitext(os.path.normpath(flagfile))[0].split(os.sep)
+        folders = path[:-1]
+        below = len(folders) - folders[::-1].index("configs") if "configs" in folders else -1
+        name = os.path.join(*path[below:])
+        labels = config_lib.file_values(flagfile)["labels"]
+    else:
+        name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
+        labels = config.labels
+    own = {"labels": config.labels} if config.labels != labels else {}
+    shown = {**own, **(varied or {})}
+    parts = [config.method, *(f"{flag}{_plain(value)}" for flag, value in shown.items())]
+    return os.path.join(root, name, "-".join([*parts, f"seed{config.seed}"]))
+
+
+def _plain(value) -> str:
+    """A flag's value as part of a file name."""
+    return re.sub(r"[^\w.]+", "_", str(value))
 
 
 def run(main) -> None:
@@ -60,34 +85,43 @@ def run(main) -> None:
         print(help_text(sys.modules["__main__"].__doc__ or ""))
         return
     config_lib.define_flags()
-    flagfiles, rest = _take_flagfiles(sys.argv[1:])
+    flagfiles, rest = take_flagfiles(sys.argv[1:])
     with user_errors():
-        parse_flags(rest)
-        given = [name for name in flags.FLAGS if flags.FLAGS[name].present]
+        given = parse_given(rest)
         # Flagfiles first, so that the command line wins wherever on it they stand.
         parse_flags([*(f"--flagfile={name}" for name in flagfiles), *rest])
         main(from_flags(flagfiles, given))
 
 
-def command(main) -> None:
-    """Runs a command that has a few absl flags of its own: main(flags)."""
+def command(main, positional: bool = False) -> None:
+    """Runs a command that has a few absl flags of its own: main(flags).
+
+    With `positional` it takes other arguments, too: main(flags, arguments).
+    """
     description = sys.modules["__main__"].__doc__ or ""
     if {"--help", "-help", "-h"} & set(sys.argv[1:]):
         print(description.strip(), flags.FLAGS.module_help(sys.argv[0]), sep="\n")
         return
     with user_errors():
-        parse_flags(sys.argv[1:])
-        main(flags.FLAGS)
+        rest = parse_flags(sys.argv[1:], positional)
+        main(flags.FLAGS, *([rest] if positional else []))
 
 
-def parse_flags(arguments) -> None:
-    """Parses absl's flags; a mistake in them is a `UserError`."""
+def parse_given(arguments) -> list[str]:
+    """Parses absl's flags; the names of those that are among the arguments."""
+    parse_flags(arguments)
+    return [name for name in flags.FLAGS if flags.FLAGS[name].present]
+
+
+def parse_flags(arguments, positional: bool = False) -> list[str]:
+    """Parses absl's flags; a mistake in them is a `UserError`. Returns the other arguments."""
     try:
         rest = flags.FLAGS([sys.argv[0], *arguments])[1:]
     except flags.Error as error:
         raise config_lib.UserError(str(error)) from None
-    if rest:
+    if rest and not positional:
         raise config_lib.UserError(f"unexpected arguments: {' '.join(rest)}")
+    return rest
 
 
 @contextlib.contextmanager
@@ -108,7 +142,7 @@ def user_errors():
         sys.exit(2)
 
 
-def _take_flagfiles(arguments) -> tuple[list[str], list[str]]:
+def take_flagfiles(arguments) -> tuple[list[str], list[str]]:
     """Separates the names of flagfiles from the other arguments."""
     flagfiles, rest, remaining = [], [], iter(arguments)
     for argument in remaining:

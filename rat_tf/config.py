@@ -306,8 +306,9 @@ class Config:
     run_dir: str = fields.flag(
         "",
         "Machine",
-        "Folder of the results; by default runs/<name of the flagfile>/<method>-seed<seed>. A run "
-        "that was stopped goes on from there.",
+        "Folder of the results; by default runs/<path of the flagfile below configs/>/"
+        "<method>-seed<seed>, with -labels<n> if --labels is not the flagfile's own. A run that "
+        "was stopped goes on from there.",
     )
     checkpoint_every: int = fields.flag(
         5_000,
@@ -459,12 +460,28 @@ def changed(config: Config, **changes) -> Config:
     return from_values({**found, **changes}, given=changes)
 
 
-def from_file(path: str, **changes) -> Config:
-    """The `Config` of a flagfile, with some fields changed."""
+def parse(arguments) -> dict:
+    """The values that arguments of a command line give to the fields of a `Config`.
+
+    They are checked one by one here, and together when a `Config` is made of them.
+    """
     flag_values = flags.FlagValues()
     define_flags(flag_values)
     try:
-        flag_values(["", f"--flagfile={path}"])
+        flag_values(["", *arguments])
     except flags.Error as error:
+        raise UserError(str(error)) from None
+    return values(flag_values)
+
+
+def file_values(path: str) -> dict:
+    """The values that a flagfile gives to the fields of a `Config`."""
+    try:
+        return parse([f"--flagfile={path}"])
+    except UserError as error:
         raise UserError(f"{path}: {error}") from None
-    return from_values({**values(flag_values), **changes}, given=changes)
+
+
+def from_file(path: str, **changes) -> Config:
+    """The `Config` of a flagfile, with some fields changed."""
+    return from_values({**file_values(path), **changes}, given=changes)

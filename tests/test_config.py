@@ -165,6 +165,36 @@ def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(folder):
     assert _print(folder, "--flagfile", "top.cfg", "--seed", "7") == (0, expected, "")
 
 
+@pytest.mark.parametrize(
+    ("flagfile", "changes", "expected"),
+    [
+        ("configs/a.cfg", {}, "runs/a/rat-seed5"),
+        ("configs/paper/svhn/a.cfg", {}, "runs/paper/svhn/a/rat-seed5"),
+        ("./configs/paper/b/a.cfg", {"labels": 250}, "runs/paper/b/a/rat-labels250-seed5"),
+        ("configs/a.cfg", {"labels": 70, "method": "vat"}, "runs/a/vat-seed5"),
+        ("elsewhere/configs.cfg", {}, "runs/configs/rat-seed5"),
+    ],
+)
+def test_run_folders_of_different_flagfiles_and_label_counts_differ(
+    folder, monkeypatch, flagfile, changes, expected
+):
+    monkeypatch.chdir(folder)
+    path = folder / flagfile
+    path.parent.mkdir(parents=True)
+    path.write_text("--flagfile=base.cfg\n")
+    config = config_lib.from_file(flagfile, **changes)
+    assert cli.default_run_dir(config, flagfile) == expected
+
+
+def test_run_folders_without_a_flagfile_are_named_after_the_data():
+    config = config_lib.Config(labels=40, dataset="folder:my/pets", seed=2)
+    assert cli.default_run_dir(config) == "runs/folder-my-pets40/rat-seed2"
+    varied = cli.default_run_dir(
+        config, "", {"transforms": "noise:1,affine:0.6", "xi": "1e-6"}, "r"
+    )
+    assert varied == "r/folder-my-pets40/rat-transformsnoise_1_affine_0.6-xi1e_6-seed2"
+
+
 def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(folder):
     for arguments, words in (
         (["--metod=rat"], "method"),

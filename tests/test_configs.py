@@ -1,0 +1,119 @@
+"""The flagfiles of configs/: all can be read, are what the paper says, and train a step."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from rat_tf import config as config_lib
+from rat_tf import configs, paper
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(autouse=True)
+def in_the_projects_folder(monkeypatch):
+    """Flagfiles nest others by paths from there."""
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """The flagfiles in a folder where they may be spoilt."""
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_every_flagfile_is_what_the_paper_says():
+    found = {path: configs.problems(path, step=False) for path in configs.files()}
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
+
+
+def test_every_row_has_a_flagfile_and_every_flagfile_of_the_paper_a_row():
+    rows = {row.path for row in paper.rows()}
+    assert rows == {path for path in configs.files() if path.startswith(paper.FOLDER)}
+
+
+def test_a_row_that_stands_in_several_tables_has_one_number():
+    """The paper repeats itself: its tables must agree, or one was copied wrongly."""
+    numbers = {}
+    for table in paper.TABLES.values():
+        for row in table.rows:
+            numbers.setdefault((row.path, row.labels), set()).add((row.mean, row.std))
+    assert {key: found for key, found in numbers.items() if len(found) > 1} == {}
+    counts = {name: len(table.rows) for name, table in paper.TABLES.items()}
+    assert counts["table3"] == 18 and counts["table4"] == 6 and counts["table5"] == 18
+    assert counts["table7"] == 11 and counts["table8"] == 6 and counts["figure2"] == 60
+
+
+@pytest.mark.parametrize("path", ["configs/svhn1000.cfg", "configs/cifar10_4000.cfg"])
+def test_the_files_for_the_main_job_are_the_papers_best_row(path):
+    config = config_lib.from_file(path)
+    assert config == config_lib.from_file(f"{paper.FOLDER}/{config.dataset}/rat_rampup.cfg")
+
+
+@pytest.mark.parametrize("method", config_lib.METHODS)
+def test_a_row_of_each_method_trains_a_step(method, tmp_path):
+    names = {"rat": "rat_channel_tps"}
+    path = f"{paper.FOLDER}/cifar10/{names.get(method, method)}.cfg"
+    small = {"network": "wrn-10-1", "image_size": 16, "cache_dir": str(tmp_path)}
+    assert configs.problems(path, **small) == []
+    assert config_lib.from_file(path).method == method
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("svhn/vat", "noise:1", "noise:6", ["--transforms", "noise:1,", "noise:6"]),
+        ("svhn/rat_affine", "noise:1,affine:0.6", "affine:0.6,noise:1", ["--transforms"]),
+        ("cifar10/rat_rampup", "400000", "40000", ["--epsilon_rampup", "400000", "40000"]),
+        ("svhn/pi_model", "pi_model\n", "pi_model\n--xi=1\n--decay=0.1\n", ["--decay", "0.2"]),
+        ("svhn/mixmatch", "--consistency=250\n", "", ["--consistency", "250", "75"]),
+        ("svhn/vat", "5.32", "3.52", ["comment", "5.32 ± 0.25"]),
+        ("svhn/vat", "--method=vat", "--metod=vat", ["metod"]),
+        ("svhn/vat", "svhn/shared", "svhn/missing", ["missing.cfg"]),
+    ],
+)
+def test_a_wrong_flag_is_named(copy, name, old, new, words):
+    path = f"{paper.FOLDER}/{name}.cfg"
+    text = (copy / path).read_text()
+    assert old in text
+    (copy / path).write_text(text.replace(old, new, 1))
+    (message,) = configs.problems(path, step=False)
+    assert [word for word in words if word not in message + ","] == []
+
+
+def test_a_step_that_fails_is_a_problem_of_that_file(monkeypatch):
+    def broken(*_):
+        raise ValueError("no network")
+
+    monkeypatch.setattr(configs.train, "build", broken)
+    assert configs.problems("configs/digits50.cfg") == ["no training step: ValueError: no network"]
+    monkeypatch.setattr(configs, "one_step", lambda config: (float("nan"), True))
+    assert configs.problems("configs/digits50.cfg") == ["a training step has the loss nan"]
+
+
+def _run(folder, *arguments):
+    command = [sys.executable, "-m", "rat_tf.configs", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_the_command_ends_with_1_naming_file_and_flag(copy, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (copy / "configs/paper/svhn/vat.cfg").unlink()
+    path = copy / "configs/digits50.cfg"
+    path.write_text(path.read_text() + "--labels=many\n")
+    done = _run(copy, "--check", "--nosteps")
+    assert done.returncode == 1
+    assert "configs/digits50.cfg: " in done.stderr and "labels" in done.stderr
+    assert "configs/paper/svhn/vat.cfg: missing" in done.stdout
+    assert "2 wrong" in done.stdout
+
+
+def test_elsewhere_it_says_where_to_go(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    done = _run(tmp_path, "--check")
+    assert (done.returncode, done.stdout) == (2, "") and "project's" in done.stderr
