@@ -20,8 +20,9 @@ import sys
 
 from absl import flags
 
-from rat_tf import cli, comparison, curves, figures, paper, results, runs, tables
+from rat_tf import cli, paper, runs
 from rat_tf import config as config_lib
+from rat_tf.reporting import comparison, curves, pictures, results, tables
 
 EXAMPLES = 12  # runs of which the page shows adversarial examples
 STYLE = """
@@ -93,12 +94,12 @@ def _figures(output: str, section: comparison.Section) -> list[tuple[str, str]]:
     ours, theirs = curves.against_labels(section.lines)
     if ours or theirs:
         path = os.path.join(output, f"labels-{stem}.png")
-        figures.against_labels(path, ours, theirs, section.title)
+        pictures.against_labels(path, ours, theirs, section.title)
         drawn.append((path, "Error against the number of labels"))
     panels = curves.training(section.lines)
     if panels:
         path = os.path.join(output, f"curves-{stem}.png")
-        figures.training_curves(path, panels, section.title)
+        pictures.training_curves(path, panels, section.title)
         drawn.append((path, "Validation error during training"))
     return drawn
 

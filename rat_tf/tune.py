@@ -39,18 +39,11 @@ import sys
 import grpc
 import tensorflow as tf
 
-from rat_tf import (
-    checkpoints,
-    cli,
-    devices,
-    oracles,
-    search_settings,
-    search_space,
-    trial_runner,
-)
+from rat_tf import checkpoints, cli, devices
 from rat_tf import config as config_lib
-from rat_tf import trials as trials_lib
 from rat_tf.data import streams
+from rat_tf.tuning import oracles, search_settings, search_space, trial_runner
+from rat_tf.tuning import trials as trials_lib
 
 
 def main(config: config_lib.Config) -> None:

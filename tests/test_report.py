@@ -17,8 +17,9 @@ import pytest
 import scipy.special
 from matplotlib import image as images
 
-from rat_tf import comparison, curves, paper, report, results, runs, tables
 from rat_tf import config as config_lib
+from rat_tf import paper, report, runs
+from rat_tf.reporting import comparison, curves, results, tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 

@@ -18,21 +18,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import (
-    checkpoints,
-    cli,
-    oracles,
-    runs,
-    search_settings,
-    search_space,
-    train,
-    transforms,
-    trial_runner,
-    trials,
-    tune,
-    watching,
-)
+from rat_tf import checkpoints, cli, runs, train, transforms, tune, watching
 from rat_tf import config as config_lib
+from rat_tf.tuning import oracles, search_settings, search_space, trial_runner, trials
 
 TINY = {
     "dataset": "digits",
@@ -48,7 +36,7 @@ BASE = config_lib.Config(**TINY)
 
 
 def parse(text, grid=False, composition=False, **changes):
-    return search_space.parse(text, dataclasses.replace(BASE, **changes), grid, composition)
+    return search_space.parse(text, config_lib.changed(BASE, **changes), grid, composition)
 
 
 def drive(oracle, score=lambda values: 0.5, count=10_000, crash=lambda oracle: oracle):
@@ -466,8 +454,8 @@ def test_other_flags_in_the_same_folder_are_refused(searched, in_process):
     same = [argument for argument in command(output, **SEARCH)[3:]]
     with pytest.raises(config_lib.UserError, match="--seed=0 there, --seed=1 here"):
         in_process(*same, "--seed=1")
-    with pytest.raises(config_lib.UserError, match="there, --search=xi=1e-6|1e-2 here"):
-        in_process(*same, "--search=xi=1e-6|1e-2")
+    with pytest.raises(config_lib.UserError, match="there, --search=decay=0.1.0.2 here"):
+        in_process(*same, "--search=decay=0.1|0.2")
     with pytest.raises(config_lib.UserError, match="--tuner=grid there, --tuner=random here"):
         in_process(*same, "--tuner=random")
 
@@ -535,7 +523,8 @@ def test_help_has_all_flags():
 # A trial is half a second and an error; the worker called "doomed" hangs in its second one.
 MACHINES = """
 import os, time
-from rat_tf import cli, oracles, runs, search_settings, trial_runner, tune
+from rat_tf import cli, runs, tune
+from rat_tf.tuning import oracles, search_settings, trial_runner
 oracles.BEAT, oracles.SILENCE = 0.3, 2.0
 done = []
 def train(self, config, run):

@@ -15,7 +15,8 @@ import re
 import keras_tuner as kt
 
 from rat_tf import config as config_lib
-from rat_tf import search_parameters, transforms
+from rat_tf import transforms
+from rat_tf.tuning import search_parameters
 
 # Section "Evaluation of Composite Transformations" of the paper.
 PAPER = {

@@ -7,7 +7,8 @@ import dataclasses
 import os
 
 from rat_tf import config as config_lib
-from rat_tf import paper, results
+from rat_tf import paper
+from rat_tf.reporting import results
 
 #: Seeds that a row needs to be called the best.
 ENOUGH = 3

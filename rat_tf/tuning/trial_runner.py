@@ -14,7 +14,8 @@ import tensorflow as tf
 from tensorflow.python.framework import ops  # the registry of gradients is not exported
 
 from rat_tf import config as config_lib
-from rat_tf import data, devices, oracles, runs, search_space, train, trials, watching
+from rat_tf import data, devices, runs, train, watching
+from rat_tf.tuning import oracles, search_space, trials
 
 
 class Tuner(kt.engine.base_tuner.BaseTuner):

@@ -12,7 +12,8 @@ import statistics
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import figures, runs
+from rat_tf import runs
+from rat_tf.tuning import figure
 
 LEAST = 3  # earlier trials to compare with
 YOUNG = 1 / 3  # of its steps, in which no trial is judged
@@ -120,7 +121,7 @@ def report(folder: str, settings: str, base: config_lib.Config) -> str:
     if ranked[0]["status"] not in LOST:
         text = best_flagfile(folder, ranked, settings, base)
         runs.write(os.path.join(folder, "best.cfg"), text)
-        figures.trials(os.path.join(folder, "trials.png"), ranked)
+        figure.trials(os.path.join(folder, "trials.png"), ranked)
     return table(ranked, names)
 
 

@@ -8,7 +8,7 @@ import html
 import io
 import re
 
-from rat_tf import comparison
+from rat_tf.reporting import comparison
 
 NOTE = (
     "Test error in %, mean ± standard deviation of the sample (n − 1) over the seeds. Bold: the "

@@ -1,0 +1,1 @@
+"""From run folders to tables, comparisons and figures."""

@@ -1,0 +1,1 @@
+"""A search with KerasTuner: its space, its trials, and who runs them."""
