@@ -23,7 +23,6 @@ from __future__ import annotations
 import csv
 import json
 import multiprocessing
-import resource
 import time
 
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
@@ -183,7 +182,10 @@ def peak_memory(method: str, network: str, size: int, batch: int) -> float:
     """Megabytes that three steps add to the process."""
 
     def largest():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        # Not getrusage: its maximum is inherited from the process that has started this one.
+        with open("/proc/self/status") as file:
+            (line,) = (line for line in file if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
 
     model = model_of(method, network, size, jit_compile=False)
     data = tf.data.Dataset.from_tensors(batch_of(method, size, batch)).cache().repeat()
