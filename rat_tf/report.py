@@ -32,6 +32,7 @@ h1, h2 { line-height: 1.2 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #c
 table { display: block; overflow-x: auto; border-collapse: collapse;
   font-variant-numeric: tabular-nums }
 th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #e4e4e4 }
+th:not(:first-child), td:not(:first-child) { white-space: nowrap }
 th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid #888 }
 img { max-width: 100%; height: auto; margin: .5rem 0 }
 .note { color: #555; font-size: .87em; max-width: 60rem } .bad { color: #a00 }

@@ -48,7 +48,9 @@ def _band(axis, points, shade: float, **style):
 
 
 def _legend(figure, handles: dict) -> None:
-    columns = min(3, len(handles))
+    # As many columns as the longest name leaves room for, at 11 letters to the inch.
+    room = 11 * figure.get_figwidth() // (6 + max(map(len, handles)))
+    columns = int(max(1, min(3, room, len(handles))))
     place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
     figure.legend(handles.values(), handles, **place)
 
