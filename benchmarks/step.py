@@ -54,6 +54,11 @@ _SIZE = flags.DEFINE_integer("size", 32, "Height and width of the images.")
 _OUTPUT = flags.DEFINE_string("output", "", "Also write <output>.csv and <output>.json.")
 _PROFILE = flags.DEFINE_string("profile", "", "Write a TensorBoard trace of RAT's step here.")
 _JIT = flags.DEFINE_boolean("jit_compile", False, "Compile the steps with XLA.")
+_VARIANTS = flags.DEFINE_multi_string(
+    "variant",
+    [],
+    "Also RAT with these flags: sampler=gather or steps_per_execution=10,….",
+)
 _MEMORY = flags.DEFINE_boolean("memory", True, "Measure memory, each in a process of its own.")
 
 
@@ -121,16 +126,18 @@ class Step:
         data = tf.data.Dataset.from_tensors(share).cache().repeat().prefetch(2)
         self._data = strategy.distribute_datasets_from_function(lambda context: data)
         self._clock = Clock()
+        self._at_once = changes.get("steps_per_execution", 1)
         self.run(1)
         self.first = time.perf_counter() - began
 
     def run(self, count: int = 2) -> None:
-        """`count` steps, the first of which is not counted."""
-        self.model.fit(self._data, steps_per_epoch=count, verbose=0, callbacks=[self._clock])
+        """`count` calls, the first of which is not counted."""
+        steps = count * self._at_once
+        self.model.fit(self._data, steps_per_epoch=steps, verbose=0, callbacks=[self._clock])
 
     @property
     def seconds(self) -> list[float]:
-        return self._clock.seconds
+        return [seconds / self._at_once for seconds in self._clock.seconds]
 
     def operations(self) -> dict[str, int]:
         """How often each kind of operation is in the graph of a step, loops included."""
@@ -199,9 +206,19 @@ def in_a_process(function, *arguments):
         return pool.apply(function, arguments)
 
 
-def measure(network: str, size: int, batch: int, rounds: int, jit: bool) -> list[dict]:
-    """A row for each method."""
+def variant(text: str) -> dict:
+    """The flags of a --variant as fields of a `Config`."""
+    values = config_lib.parse([f"--{flag}" for flag in text.split(",")])
+    return {name: values[name] for name in (flag.partition("=")[0] for flag in text.split(","))}
+
+
+def measure(
+    network: str, size: int, batch: int, rounds: int, jit: bool = False, variants=()
+) -> list[dict]:
+    """A row for each method and variant."""
     steps = {m: Step(m, network, size, batch, jit_compile=jit) for m in METHODS}
+    for text in variants:
+        steps[f"rat {text}"] = Step("rat", network, size, batch, **variant(text))
     idle = {m: Step(m, "pooled", size, batch, jit_compile=jit) for m in ("supervised", "rat")}
     kinds = sorted({p for passes in PASSES.values() for p in passes})
     passes = {(k, n): Pass(k, network, size, n * batch, jit) for k, n in kinds}
@@ -219,7 +236,7 @@ def measure(network: str, size: int, batch: int, rounds: int, jit: bool) -> list
         operations = step.operations()
         python = [op for op in operations if "PyFunc" in op]
         assert not python, f"{method} calls Python in its step: {python}"
-        passing = sum(bare[p] for p in PASSES[method])
+        passing = sum(bare[p] for p in PASSES[method.partition(" ")[0]])
         rows.append(
             {
                 "network": network,
@@ -244,13 +261,13 @@ def measure(network: str, size: int, batch: int, rounds: int, jit: bool) -> list
 
 def show(rows: list[dict]) -> None:
     print(
-        f"{'network':10}{'method':14}{'ms':>8}{'passes':>8}{'/passes':>9}{'/superv.':>9}"
+        f"{'network':10}{'method':30}{'ms':>8}{'passes':>8}{'/passes':>9}{'/superv.':>9}"
         f"{'first s':>9}{'ops':>7}{'MB':>8}"
     )
     for row in rows:
         memory = f"{row['megabytes']:8.0f}" if "megabytes" in row else f"{'-':>8}"
         print(
-            "{network:10}{method:14}{ms:8.1f}{passes_ms:8.1f}{per_passes:9.2f}"
+            "{network:10}{method:30}{ms:8.1f}{passes_ms:8.1f}{per_passes:9.2f}"
             "{per_supervised:9.2f}{first_step_s:9.1f}{operations:7}".format(**row)
             + memory
         )
@@ -263,9 +280,11 @@ def main(argv) -> None:
     tf.get_logger().setLevel("ERROR")
     rows = []
     for network in _NETWORKS.value:
-        found = measure(network, _SIZE.value, _BATCH.value, _ROUNDS.value, _JIT.value)
+        found = measure(
+            network, _SIZE.value, _BATCH.value, _ROUNDS.value, _JIT.value, _VARIANTS.value
+        )
         if _MEMORY.value:
-            for row in found:
+            for row in found[: len(METHODS)]:
                 row["megabytes"] = in_a_process(
                     peak_memory, row["method"], network, _SIZE.value, _BATCH.value
                 )
@@ -273,7 +292,7 @@ def main(argv) -> None:
         rows += found
     if _OUTPUT.value:
         with open(f"{_OUTPUT.value}.csv", "w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
+            writer = csv.DictWriter(file, rows[0], restval="")
             writer.writeheader()
             writer.writerows(rows)
         with open(f"{_OUTPUT.value}.json", "w") as file:
