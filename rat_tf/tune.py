@@ -24,8 +24,8 @@ Several machines: start the same command on all of them, with an --output that a
     KERASTUNER_TUNER_ID=chief on one of them, worker1, worker2, … on the others
 
 in the environment. The chief hands out trials and runs none, so a machine with GPUs may run a chief
-and a worker. All end by themselves. If a worker dies, its trial goes to another after a minute;
-any of them, the chief included, may be started again at any time.
+and a worker. All end by themselves. If a worker dies, its trial goes to another after a minute, and
+it may be started again at any time. If the chief dies, start all of them again.
 """
 
 from __future__ import annotations
