@@ -16,6 +16,7 @@ PANELS = (
     ("Validation error, %", ("val_error", "val_ema_error"), 100),
     ("Loss", ("loss", "cross_entropy", "entropy"), 1),
     ("KL under the transformations, nats", ("kl", "adversarial_kl", "random_kl"), 1),
+    ("Inconsistency of predictions", ("consistency",), 1),
     ("λ and ε", ("lambda", "epsilon_*"), 1),
 )
 
@@ -25,8 +26,10 @@ def summary(path: str, rows: list[dict], examined: dict | None, title: str) -> N
     figure = plt.figure(figsize=(14, 8.5 if examined else 5.5), layout="constrained")
     figure.suptitle(title)
     upper, lower = figure.subfigures(2, 1, height_ratios=[1, 0.75]) if examined else (figure, None)
-    axes = upper.subplots(2, 2) if lower is None else upper.subplots(1, 4)
-    for axis, (name, series, scale) in zip(np.ravel(axes), PANELS):
+    known = [name for row in rows for name in row]
+    shown = [panel for panel in PANELS if any(fnmatch.filter(known, name) for name in panel[1])]
+    axes = upper.subplots(1, len(shown)) if examined else upper.subplots(-(-len(shown) // 2), 2)
+    for axis, (name, series, scale) in zip(np.ravel(axes), shown):
         _curves(axis, rows, series, scale)
         axis.set(title=name, xlabel="step")
     if examined:

@@ -24,7 +24,7 @@ def test_nothing_is_missing():
 
 def test_commands_are_binaries():
     for package, names in (
-        ("rat_tf", ("train", "evaluate", "moons", "configs", "sweep", "report")),
+        ("rat_tf", ("train", "evaluate", "moons", "configs", "sweep", "report", "tune")),
         ("export", ("savedmodel", "serve", "client")),
     ):
         text = (build_files.ROOT / package / "BUILD").read_text()
