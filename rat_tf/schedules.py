@@ -21,6 +21,16 @@ def linear_rampup(step, length: int) -> tf.Tensor:
     return tf.minimum(tf.cast(step, tf.float32) / length, 1.0)
 
 
+def ema_decay(step, decay: float) -> tf.Tensor:
+    """min(decay, (1 + t)/(10 + t)), the decay of averaged weights, as tf.train has it.
+
+    At first the average looks back over a tenth of the steps so far: with 0.999 alone it would be
+    mostly initial weights for the first thousands of steps.
+    """
+    t = tf.cast(step, tf.float32)
+    return tf.minimum((1.0 + t) / (10.0 + t), decay)
+
+
 def learning_rate(initial: float, decay_at: int, decay: float):
     """`initial`, multiplied by `decay` after `decay_at` steps (the paper: 0.2 after 400,000)."""
     # Keras keeps the first rate at the boundary itself, and steps count from 0.

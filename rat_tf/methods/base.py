@@ -103,8 +103,9 @@ class Method(tf.keras.Model, abc.ABC):
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         self.optimizer.apply_gradients(zip(gradients, variables), skip_gradients_aggregation=True)
         if self.averaged is not None:
+            decay = schedules.ema_decay(step, self.ema_decay)
             pairs = (self.averaged.variables, self.network.variables)
-            context.merge_call(self._follow, args=pairs)
+            context.merge_call(self._follow, args=(decay, *pairs))
         observed["loss"] = loss
         observed["learning_rate"] = self.optimizer.learning_rate
         observed["gradient_norm"] = tf.linalg.global_norm(gradients)
@@ -112,13 +113,13 @@ class Method(tf.keras.Model, abc.ABC):
             self._means[name].update_state(observed[name])
         return {name: self._means[name].result() for name in self.training_metrics}
 
-    def _follow(self, strategy, averages, variables):
+    def _follow(self, strategy, decay, averages, variables):
         """Moves the averaged weights and statistics by (1 - decay) towards the network's."""
         for average, variable in zip(averages, variables):
             strategy.extended.update(
                 average,
-                lambda a, v: a.assign_sub((1 - self.ema_decay) * (a - v)),
-                args=(variable,),
+                lambda a, v, d: a.assign_sub((1 - d) * (a - tf.cast(v, a.dtype))),
+                args=(variable, decay),
             )
 
     def test_step(self, data):
