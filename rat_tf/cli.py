@@ -118,7 +118,7 @@ def parse_flags(arguments, positional: bool = False) -> list[str]:
     try:
         rest = flags.FLAGS([sys.argv[0], *arguments])[1:]
     except flags.Error as error:
-        raise config_lib.UserError(str(error)) from None
+        raise config_lib.UserError(config_lib.words(error)) from None
     if rest and not positional:
         raise config_lib.UserError(f"unexpected arguments: {' '.join(rest)}")
     return rest

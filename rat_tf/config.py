@@ -44,7 +44,7 @@ def _check_dataset(name: str) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """One run. Made from the command line by `from_flags`, or directly: `Config(labels=50)`."""
+    """One run. Made from the command line by `cli.from_flags`, or directly: `Config(labels=50)`."""
 
     method: str = fields.flag(
         "rat",
@@ -116,7 +116,7 @@ class Config:
         choices=adversary.ASCENTS,
     )
     padding: str = fields.flag(
-        dict.fromkeys(TRANSFORMING, "zeros"),
+        dict.fromkeys(("rat", "random"), "zeros"),
         "Method",
         "What warps see outside the image.",
         choices=sampling.PADDINGS,
@@ -371,6 +371,12 @@ class Config:
                 "--kl_direction: with --mixup targets may have classes of probability 0, for which "
                 f"only KL[clean ‖ adversarial] is finite; got {self.kl_direction}"
             )
+        if self.mixup is False:
+            if self.mixup_alpha not in (None, 0.75):
+                raise UserError(
+                    f"--mixup_alpha: without --mixup it does nothing, got {self.mixup_alpha}"
+                )
+            object.__setattr__(self, "mixup_alpha", None)
         if self.method == "vat" and "noise" not in self.transforms:
             raise UserError(
                 f"--transforms: method vat needs noise:<ε> among them, got {self.transforms!r}"
@@ -398,7 +404,7 @@ class Config:
         sampler = self.sampler
         if sampler == "auto":
             sampler = "gather" if self.jit_compile else "resampler"
-        composite = transforms.parse(self.transforms, self.padding, sampler)
+        composite = transforms.parse(self.transforms, self.padding or "zeros", sampler)
         if self.method == "vat":
             noises = [t for t in composite.transforms if isinstance(t, transforms.Noise)]
             composite = transforms.Composite(noises)
@@ -470,8 +476,16 @@ def parse(arguments) -> dict:
     try:
         flag_values(["", *arguments])
     except flags.Error as error:
-        raise UserError(str(error)) from None
+        raise UserError(words(error)) from None
     return values(flag_values)
+
+
+def words(error: flags.Error) -> str:
+    """absl's message; what it cannot find may be a flagfile that another one names."""
+    text = str(error).removeprefix("ERROR:: ")
+    if "flagfile" in text:
+        text += "; flagfiles name others as seen from the project's folder: run the command there"
+    return text
 
 
 def file_values(path: str) -> dict:

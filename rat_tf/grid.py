@@ -8,6 +8,7 @@ import re
 
 from rat_tf import cli, fields, hints, paper
 from rat_tf import config as config_lib
+from rat_tf.reporting import results
 
 FIELDS = {field.name: field for field in dataclasses.fields(config_lib.Config)}
 #: Flags that a row of the paper has values for; given beside --paper they select rows.
@@ -53,7 +54,7 @@ def axes(vary, seeds: str = "") -> dict[str, list[str]]:
             )
         _add(found, name, values)
     if seeds:
-        match = re.fullmatch(r"(?:(\d+)(?:-|\.\.))?(\d+)", seeds)
+        match = re.fullmatch(r"(?:(\d+)\.\.)?(\d+)", seeds)
         first, last = (match[1], int(match[2])) if match else (None, 0)
         numbers = range(int(first), last + 1) if first else range(last)
         if not numbers:
@@ -74,7 +75,10 @@ def _range(name: str, text: str) -> list[str]:
     match = re.fullmatch(r"(\d+)\.\.(\d+)", text) if FIELDS[name].type == "int" else None
     if match is None:
         return [text]
-    return [str(number) for number in range(int(match[1]), int(match[2]) + 1)]
+    first, last = int(match[1]), int(match[2])
+    if last < first:
+        raise config_lib.UserError(f"--vary: expected a..b with a <= b, got {text!r}")
+    return [str(number) for number in range(first, last + 1)]
 
 
 def plan(
@@ -85,21 +89,39 @@ def plan(
     A flag that a run's method has no use for is left out of that run, and two runs that are then
     the same are one. A flag that no run has a use for is a mistake.
     """
+    _check(given, varied)
+    found = list(_combinations(flagfiles, given, varied, root, split_per_seed))
+    return _distinct(found, {**given, **varied})
+
+
+def _check(given: dict[str, str], varied: dict[str, list[str]]) -> None:
     for name in given:
         if name in varied:
             raise config_lib.UserError(f"--{name} is given and varied")
         if name == "run_dir":
             raise config_lib.UserError("--run_dir: the runs of a sweep have one each, see --runs")
-    found, used = {}, set()
+
+
+def _combinations(flagfiles, given, varied, root, split_per_seed):
     for combination in itertools.product(*varied.values()):
         flags = {**given, **dict(zip(varied, combination))}
-        run = _planned(flagfiles, flags, varied, root, split_per_seed)
-        used |= run.flags.keys()
-        if found.setdefault(run.config.run_dir, run).config != run.config:
-            raise config_lib.UserError(f"--vary: two different runs would be {run.config.run_dir}")
-    for name in {**given, **varied}:
-        if name not in used:
+        yield _planned(flagfiles, flags, varied, root, split_per_seed)
+
+
+def _distinct(planned: list[Planned], asked) -> list[Planned]:
+    """Each run once, and a folder for each; refuses an `asked` flag that no run has a use for."""
+    for name in asked:
+        if not any(name in run.flags for run in planned):
             raise config_lib.UserError(f"--{name}: no method of the sweep has a use for it")
+    found, folders = {}, {}
+    for run in planned:
+        text = results.transforms_text(run.config)
+        same = dataclasses.replace(run.config, run_dir="", transforms=text)
+        if same in found:
+            continue
+        found[same] = run
+        if folders.setdefault(run.config.run_dir, run) is not run:
+            raise config_lib.UserError(f"--vary: two different runs would be {run.config.run_dir}")
     return list(found.values())
 
 
@@ -133,7 +155,8 @@ def plan_paper(
             raise config_lib.UserError(f"--vary: --{flag} is what the rows of --paper={name} say")
     selected = {flag: given[flag] for flag in SELECTING if flag in given}
     others = {flag: text for flag, text in given.items() if flag not in SELECTING}
-    found: dict[str, Planned] = {}
+    _check(others, varied)
+    found = []
     for row in rows:
         own = {
             "dataset": row.dataset,
@@ -143,9 +166,8 @@ def plan_paper(
         if any(own[flag] != text for flag, text in selected.items()):
             continue
         flags = {**others, "labels": own["labels"]}
-        for run in plan((row.path,), flags, varied, root, split_per_seed):
-            found.setdefault(run.config.run_dir, run)
+        found += _combinations((row.path,), flags, varied, root, split_per_seed)
     if not found:
         wanted = ", ".join(f"--{flag}={text}" for flag, text in selected.items())
         raise config_lib.UserError(f"--paper={name} has no row with {wanted}")
-    return list(found.values())
+    return _distinct(found, {**others, **varied})

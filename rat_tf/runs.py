@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import fcntl
 import importlib.metadata
 import json
 import os
@@ -77,6 +79,20 @@ class Run:
                 f"--run_dir: cannot write to {self.folder}: {error.strerror}"
             ) from None
 
+    @contextlib.contextmanager
+    def locked(self):
+        """Keeps other processes from training in this folder at the same time."""
+        with open(os.path.join(self.folder, "lock"), "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise config_lib.UserError(
+                    f"--run_dir: another process is training in {self.folder}"
+                ) from None
+            except OSError:
+                pass  # a file system without locks
+            yield
+
     def config(self, **changes) -> config_lib.Config:
         """The config that the run was made with, with some fields changed."""
         if not os.path.exists(self.flags):
@@ -100,10 +116,13 @@ class Run:
             lines = file.read().splitlines(keepends=True)
         if lines and not lines[-1].endswith("\n"):
             del lines[-1]  # a crash in the middle of a line
-        return [
-            {name: float(value) for name, value in row.items() if value}
-            for row in csv.DictReader(lines)
-        ]
+        try:
+            return [
+                {name: float(value) for name, value in row.items() if value}
+                for row in csv.DictReader(lines)
+            ]
+        except (TypeError, ValueError, csv.Error) as error:
+            raise ValueError(f"{self.metrics}: not a table of numbers: {error}") from None
 
 
 def write(path: str, text: str) -> None:

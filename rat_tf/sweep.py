@@ -69,7 +69,10 @@ def state(run: grid.Planned) -> tuple[str, str]:
         return FINISHED, "" if error is None else f"test error {error:.2%}"
     if not os.path.exists(folder.flags):
         return NEW, ""
-    rows = folder.rows()
+    try:
+        rows = folder.rows()
+    except ValueError as error:
+        raise config_lib.UserError(str(error)) from None
     step = int(rows[-1]["step"]) if rows else 0
     return PARTIAL, f"step {step:,} of {run.config.iterations:,}"
 
@@ -173,7 +176,8 @@ def main(planned: list[grid.Planned], run: bool, print_commands: bool) -> int:
         print("nothing was run; --run trains them, --print_commands prints their commands")
         return 0
     check_data(planned)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     try:
         failures = execute_all(planned, states)
     except KeyboardInterrupt:

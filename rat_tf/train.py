@@ -34,8 +34,10 @@ def main(config: config_lib.Config) -> None:
     worker = devices.worker_index(strategy)
     if worker == 0:
         run.create(config, images)
+    os.makedirs(run.of_worker(worker).folder, exist_ok=True)
     try:
-        result = train(config, run, images, strategy, worker)
+        with run.of_worker(worker).locked():
+            result = train(config, run, images, strategy, worker)
     except checkpoints.Interrupted as signal:
         print(f"\n{signal}: saved; the same command goes on from here.", file=sys.stderr)
         sys.exit(checkpoints.STOPPED)
@@ -184,7 +186,9 @@ def build(config: config_lib.Config, images: data.Data) -> methods.Method:
 def compiled(model: methods.Method, config: config_lib.Config, example) -> methods.Method:
     """The model with its optimiser and all variables, made by an `example` batch of images."""
     rate = schedules.learning_rate(config.learning_rate, config.decay_at, config.decay)
-    optimizer = tf.keras.optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay)
+    optimizer = tf.keras.optimizers.Adam(
+        rate, epsilon=1e-8, weight_decay=config.weight_decay or None
+    )
     model.compile(
         optimizer,
         jit_compile=config.jit_compile,

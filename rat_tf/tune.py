@@ -33,6 +33,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import shlex
 import signal
 import sys
 
@@ -75,7 +76,8 @@ def main(config: config_lib.Config) -> None:
     best = os.path.join(settings.output, "best")
     if os.path.exists(f"{best}.cfg"):
         print("to train and test with the best flags:")
-        print(f"python -m rat_tf.train --flagfile={best}.cfg --run_dir={best}")
+        command = ["python", "-m", "rat_tf.train", f"--flagfile={best}.cfg", f"--run_dir={best}"]
+        print(shlex.join(command))
 
 
 def _check_hyperband(settings: search_settings.Settings, space: search_space.Space) -> None:

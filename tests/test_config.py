@@ -37,6 +37,8 @@ from rat_tf import config as config_lib
         ({"method": "pi_model", "kl_direction": "clean_adversarial"}, ["--kl_direction"]),
         ({"method": "mean_teacher", "epsilon_rampup": 5}, ["--epsilon_rampup", "mean_teacher"]),
         ({"method": "pseudo_label", "mixup": True}, ["--mixup", "pseudo_label", "mixmatch"]),
+        ({"method": "vat", "padding": "edge"}, ["--padding", "vat"]),
+        ({"mixup_alpha": 2.0}, ["--mixup_alpha", "without --mixup"]),
         ({"method": "mixmatch", "power_iterations": 1}, ["--power_iterations", "mixmatch"]),
         ({"method": "mean_teacher", "ema_decay": 0.0}, ["--ema_decay", "teacher", "> 0"]),
         ({"evaluate": "teacher"}, ["--ema_decay", "teacher", "> 0"]),

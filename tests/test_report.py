@@ -151,8 +151,16 @@ def test_rows_made_by_different_code_are_named(tmp_path):
     assert "abc, def" in problem
 
 
+def test_a_row_in_which_some_runs_share_a_split_is_named(tmp_path):
+    for seed, split in ((0, 1), (1, 1), (2, 3)):
+        write(tmp_path / str(seed), 0.1, seed=seed, split_seed=split)
+    _, (problem,) = read(tmp_path)
+    assert "share a split" in problem and "1, 1, 3" in problem
+
+
 def test_what_cannot_be_used_is_named(tmp_path):
-    write(tmp_path / "good", 0.1)
+    pathlib.Path(write(tmp_path / "good", 0.1), "environment.json").write_text("[]")
+    pathlib.Path(write(tmp_path / "tuned", 0.1), "search.json").write_text("{}")
     for name, text in (
         ("cut", '{"test_err'),
         ("none", '{"test_error": null}'),
@@ -166,16 +174,17 @@ def test_what_cannot_be_used_is_named(tmp_path):
     groups, problems = read(tmp_path)
     assert len(groups) == 1
     assert {os.path.basename(problem.partition(":")[0]) for problem in problems} == {
-        *("cut", "none", "nan", "list", "partial", "flagless", "odd")
+        *("cut", "none", "nan", "list", "partial", "flagless", "odd", "tuned")
     }
     assert any("at step 10 of 500,000" in problem for problem in problems)
 
 
 def test_a_result_without_a_readable_curve_counts_and_is_named(tmp_path):
     folder = write(tmp_path / "a", 0.1, steps=[10])
-    pathlib.Path(folder, "metrics.csv").write_text("step,val_error\n10,zero\n")
-    ((group,), (problem,)) = read(tmp_path)
-    assert group.mean == pytest.approx(10) and "metrics.csv" in problem and "zero" in problem
+    for text in ("step,val_error\n10,zero\n", "step,val_error\n10,0.1,7\n"):
+        pathlib.Path(folder, "metrics.csv").write_text(text)
+        ((group,), (problem,)) = read(tmp_path)
+        assert group.mean == pytest.approx(10) and "metrics.csv" in problem
 
 
 def test_all_labels_are_as_many_as_there_were(tmp_path):

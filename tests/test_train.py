@@ -272,3 +272,13 @@ def test_a_diverged_run_stops_and_says_what_to_try(tmp_path):
     with pytest.raises(config_lib.UserError, match="diverged.*--learning_rate"):
         _short(tmp_path, learning_rate=1e30)
     assert tf.train.latest_checkpoint(tmp_path / "checkpoints") is None
+
+
+def test_two_processes_do_not_train_in_one_folder(tmp_path):
+    run = runs.Run(str(tmp_path))
+    with run.locked():
+        with pytest.raises(config_lib.UserError, match="another process is training in"):
+            with runs.Run(str(tmp_path)).locked():
+                pass
+    with run.locked():  # free again
+        pass

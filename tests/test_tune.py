@@ -465,10 +465,11 @@ def test_other_flags_in_the_same_folder_are_refused(searched, in_process):
     [
         (["--tuner=grids"], "--tuner.*did you mean 'grid'"),
         (["--search_composition", "--tuner=grid"], "too many compositions"),
-        (["--search_composition", "--method=supervised"], "no transformations"),
+        (["--search_composition", "--method=mean_teacher"], "not mean_teacher"),
         (["--method=supervised"], "the paper has a grid for.*learning_rate"),
         (["--method=vat"], "the paper has a grid for.*epsilon.noise"),
         (["--tuner=hyperband", "--iterations=4"], "three validations"),
+        (["--tuner=hyperband", "--max_trials=3"], "brackets decide"),
         (["--tuner=hyperband", "--search=iterations=6|12"], "hyperband itself"),
         (["--max_trials=-1"], "--max_trials"),
         (["--run_dir=x"], "--run_dir"),

@@ -81,5 +81,5 @@ class MixMatch(base.SemiSupervised):
 
 def sharpen(probabilities, temperature: float) -> tf.Tensor:
     """p^(1/T) / Σ_y p^(1/T)."""
-    powers = probabilities ** (1 / temperature)
-    return powers / tf.reduce_sum(powers, axis=-1, keepdims=True)
+    # By logarithms: the powers themselves would underflow for a small T.
+    return tf.nn.softmax(tf.math.log(probabilities) / temperature)

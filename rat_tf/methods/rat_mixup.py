@@ -13,8 +13,9 @@ class RATMixup(rat.RAT):
 
     The labelled images with their labels and the adversarially transformed ones with the constant
     predictions on their originals are one pool; the primes mark mixtures within it. Where Mixup's
-    λ' is 1 this is RAT. The pass over the unlabelled images as they are gives the targets and
-    moves the running statistics, which are to be those of images that are not mixed.
+    λ' is 1 this is RAT, up to batch statistics over other batches. The pass over the unlabelled
+    images as they are gives the targets and moves the running statistics, which are to be those of
+    images that are not mixed.
     """
 
     def __init__(self, *args, mixup_alpha: float = 0.75, **kwargs):

@@ -73,7 +73,7 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
             others.append(group)
             continue
         key = tuple(getattr(group.config, name) for name in BENCHMARK)
-        name = row.name if row else NAMES[group.config.method]
+        name = row.name if row else NAMES.get(group.config.method, group.config.method)
         unlike = _unlike(group.config, reference) if row else ()
         line = Line(name, group.labels, group, row, unlike)
         by_benchmark.setdefault(key, []).append(line)
@@ -111,7 +111,8 @@ def _elsewhere(groups: list[results.Group], title: str) -> str:
 
 def _place(line: Line) -> int:
     """Where a method stands among the others, the paper's order."""
-    return list(NAMES).index(line.group.config.method) if line.group else 0
+    order = {name: number for number, name in enumerate(NAMES)}
+    return order.get(line.group.config.method, len(order)) if line.group else 0
 
 
 def _unlike(config, reference) -> tuple[str, ...]:

@@ -124,6 +124,8 @@ def read(folders) -> tuple[list[Result], list[str]]:
 
 
 def _read(run: runs.Run) -> Result:
+    if os.path.exists(os.path.join(run.folder, "search.json")):
+        raise ValueError("the folder of a search, whose results are in its trials.csv")
     config = run.config()
     result = run.finished()  # a ValueError if it is no JSON
     if result is None:
@@ -134,7 +136,8 @@ def _read(run: runs.Run) -> Result:
     commit = None
     if os.path.exists(run.environment):
         with open(run.environment) as file:
-            commit = json.load(file).get("git_commit")
+            found = json.load(file)
+        commit = found.get("git_commit") if isinstance(found, dict) else None
     return Result(run.folder, config, 100 * error, commit, result.get("labels", 0))
 
 
@@ -162,6 +165,12 @@ def group(results) -> tuple[list[Group], list[str]]:
         for members in found.values()
     ]
     for one in groups:
+        splits = [result.config.split_seed for result in one.results]
+        if len(set(splits)) not in (1, len(splits)):
+            problems.append(
+                f"{one.results[0].folder} to {one.results[-1].folder}: one row, some runs share a "
+                f"split and some do not: --split_seed is {', '.join(map(str, splits))}"
+            )
         commits = sorted({str(result.commit) for result in one.results})
         if len(commits) > 1:
             folders = f"{one.results[0].folder} to {one.results[-1].folder}"

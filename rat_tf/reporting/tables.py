@@ -203,7 +203,7 @@ def _record(line: comparison.Line) -> dict:
             "behind": line.behind,
             "p_behind": line.p_behind,
             "unlike": "; ".join(line.unlike),
-            "folders": " ".join(result.folder for result in group.results),
+            "folders": "; ".join(result.folder for result in group.results),
         }
     if row:
         record |= {"dataset": row.dataset, "paper": row.mean, "paper_std": row.std}

@@ -50,6 +50,10 @@ class Settings:
                 "--tuner: there are too many compositions for a grid; take random, bayesian or "
                 "hyperband with --search_composition"
             )
+        if self.max_trials and self.tuner == "hyperband":
+            raise config_lib.UserError(
+                "--max_trials: hyperband's brackets decide on the number of trials"
+            )
         if self.max_trials < 0:
             raise config_lib.UserError(f"--max_trials: expected >= 0, got {self.max_trials}")
         if self.tuner == "hyperband" and config.iterations < 3 * config.validate_every:

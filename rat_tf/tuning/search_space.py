@@ -117,7 +117,11 @@ def parse(text: str, base: config_lib.Config, grid: bool, composition: bool = Fa
             raise config_lib.UserError(f"--search: {parameter.name} is there twice")
         parameters[parameter.name] = parameter
     if composition:
-        parameters = _with_composition(parameters, used)
+        if base.method not in ("rat", "random"):
+            raise config_lib.UserError(
+                f"--search_composition: for rat and random, not {base.method}"
+            )
+        parameters = _with_composition(parameters)
     elif not parameters:
         parameters = _paper(used)
     if "transforms" in parameters and (composition or any("." in name for name in parameters)):
@@ -156,11 +160,7 @@ def _paper(used) -> dict[str, search_parameters.Parameter]:
     return {parameter.name: parameter for parameter in found}
 
 
-def _with_composition(parameters, used) -> dict[str, search_parameters.Parameter]:
-    if not used:
-        raise config_lib.UserError(
-            "--search_composition: method supervised has no transformations to compose"
-        )
+def _with_composition(parameters) -> dict[str, search_parameters.Parameter]:
     composed = {}
     for name, values in COMPOSED.items():
         composed[f"place.{name}"] = search_parameters.Parameter(

@@ -128,10 +128,12 @@ def report(folder: str, settings: str, base: config_lib.Config) -> str:
 def best_flagfile(folder: str, ranked: list[dict], settings: str, base: config_lib.Config) -> str:
     best = ranked[0]
     original = best.get("same_as", best["trial"])
-    config = runs.Run(path(folder, original)).config(iterations=base.iterations)
-    steps = f"step {best['best_step']} of {best['steps']}"
+    # Hyperband's trials may have had fewer steps than asked for.
+    steps = {} if "iterations" in best["values"] else {"iterations": base.iterations}
+    config = runs.Run(path(folder, original)).config(**steps)
+    at = f"step {best['best_step']} of {best['steps']}"
     text = f"# Trial {best['trial']}, the best of {len(ranked)} in {folder} ({settings}):\n"
-    text += f"# validation error {best['validation_error']:.2%} at {steps}, seed {config.seed}. "
+    text += f"# validation error {best['validation_error']:.2%} at {at}, seed {config.seed}. "
     text += "The lowest of many\n# is lower than what a fresh seed will give; nothing was tested.\n"
     return text + config.flagfile()
 
