@@ -127,6 +127,8 @@ def expected(dataset: str, config: str) -> dict:
         return {**shared, "method": config, "mixup": None, **BASELINES[config]}
     if config.startswith("mixmatch"):
         own = {"mixup": config == "mixmatch", "consistency": MIXMATCH_WEIGHT[dataset]}
+        if not own["mixup"]:
+            own["mixup_alpha"] = None
         return {**shared, **MIXMATCH, **own}
     method = config.partition("_")[0]
     searching = {**VAT_AND_RAT, "method": method, "mixup": False, "ema_decay": 0.0}
