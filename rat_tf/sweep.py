@@ -177,7 +177,8 @@ def main(planned: list[grid.Planned], run: bool, print_commands: bool) -> int:
         return 0
     check_data(planned)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) != signal.SIG_IGN:  # under nohup it goes on
+            signal.signal(number, signal.default_int_handler)
     try:
         failures = execute_all(planned, states)
     except KeyboardInterrupt:

@@ -236,6 +236,8 @@ def test_a_missing_data_set_is_named_before_the_first_run(tmp_path, trainer):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
     code = (
+        # In the background a shell lets SIGINT be ignored, and the tests may run there.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"from rat_tf import grid, sweep; sweep.TRAIN = ({str(trainer)!r},)\n"
         f"planned = grid.plan([{DIGITS!r}], {{'method': 'rat'}}, {{'seed': ['2', '3']}}, "
         f"{str(tmp_path / 'runs')!r})\n"
