@@ -35,16 +35,17 @@ _STEPS = flags.DEFINE_integer("steps", 3, "Training steps per round.")
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds, of which the best counts.")
 
 
-def measure(run, count: int) -> tuple[float, float]:
-    """Wall-clock and CPU seconds of one of `count`, the best of the rounds after a first one."""
-    run(count)
-    walls, cpus = [], []
-    for _ in range(_ROUNDS.value):
-        wall, cpu = time.perf_counter(), time.process_time()
-        run(count)
-        walls.append((time.perf_counter() - wall) / count)
-        cpus.append((time.process_time() - cpu) / count)
-    return min(walls), min(cpus)
+def measure(runs: dict, counts: dict) -> dict[str, tuple[float, float]]:
+    """Wall-clock and CPU seconds of one of `counts` of each, the best of rounds in turn."""
+    times = {name: [] for name in runs}
+    for _ in range(1 + _ROUNDS.value):
+        for name, run in runs.items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            run(counts[name])
+            spent = time.perf_counter() - wall, time.process_time() - cpu
+            times[name].append([seconds / counts[name] for seconds in spent])
+    # The first round warms up.
+    return {name: tuple(np.min(found[1:], axis=0)) for name, found in times.items()}
 
 
 def numpy_reader(whole: examples.Examples):
@@ -104,12 +105,14 @@ def main(argv) -> None:
         disk = examples.Examples(
             np.load(path, mmap_mode="c"), labels, memory.rows, memory.fingerprints
         )
-        results = {
-            "numpy": measure(numpy_reader(memory), _BATCHES.value),
-            "memory": measure(stream_reader(memory), _BATCHES.value),
-            "disk": measure(stream_reader(disk), _BATCHES.value),
-            "step": measure(training_step(memory.images[: 2 * BATCH]), _STEPS.value),
+        runs = {
+            "numpy": numpy_reader(memory),
+            "memory": stream_reader(memory),
+            "disk": stream_reader(disk),
+            "step": training_step(memory.images[: 2 * BATCH]),
         }
+        counts = {**dict.fromkeys(runs, _BATCHES.value), "step": _STEPS.value}
+        results = measure(runs, counts)
     print(f"{'':10}{'images/s':>12}{'wall ms':>10}{'cpu ms':>10}{'vs numpy':>10}{'% of step':>11}")
     for name, (wall, cpu) in results.items():
         print(

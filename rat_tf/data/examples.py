@@ -114,7 +114,18 @@ def decoded(dataset: tf.data.Dataset, size: int, channels: int) -> Iterator[tupl
         return fit(image, size, channels), label, fingerprint(image[tf.newaxis])[0]
 
     dataset = dataset.map(prepare, tf.data.AUTOTUNE, deterministic=True).batch(256)
-    return dataset.prefetch(tf.data.AUTOTUNE).as_numpy_iterator()
+    return dataset.prefetch(tf.data.AUTOTUNE).with_options(options()).as_numpy_iterator()
+
+
+def options() -> tf.data.Options:
+    """For every tf.data pipeline: no autotuning, which costs up to a minute when one is dropped.
+
+    Its thread wakes after 10, 20, 40, … ms, at last once a minute, and TensorFlow 2.15 often fails
+    to wake it for the end. AUTOTUNE then stands for as many threads as there are cores.
+    """
+    found = tf.data.Options()
+    found.autotune.enabled = False
+    return found
 
 
 def read(parts: Sequence[Part], shape, path: str | None = None) -> Examples:

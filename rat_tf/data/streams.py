@@ -6,13 +6,15 @@ import hashlib
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.data.ops import map_op
 
 from rat_tf import config as config_lib
 from rat_tf.data import examples
 from rat_tf.data.examples import Examples
 
 LABELED, UNLABELED = 0, 1  # apart in the seeds of the two shuffles
-BLOCK = 32  # steps whose indices are drawn together
+BLOCK = 128  # steps whose indices are drawn together
+AHEAD = 2  # batches of a replica made in advance
 SMALL = 2048  # up to here sorting random numbers is faster than the shuffle of single indices
 
 
@@ -31,19 +33,20 @@ def indices(start, count: int, size: int, seed: int, stream: int) -> tf.Tensor:
     The stream is a concatenation of epochs, each a permutation of its own (stateless, without
     replacement). Batches are cut out of it and may reach over an epoch's end.
     """
-    position = tf.cast(start, tf.int64) + tf.range(count, dtype=tf.int64)
-    epoch, place = position // size, tf.cast(position % size, tf.int32)
+    start = tf.cast(start, tf.int64)
+    first = start // size
+    epochs = first + tf.range(count // size + 2, dtype=tf.int64)  # all that may be touched
+    position = tf.cast(start - first * size, tf.int32) + tf.range(count)
     if size <= SMALL:
-        first = epoch[0]
-        epochs = first + tf.range(count // size + 2, dtype=tf.int64)
         order = tf.argsort(tf.bitcast(_hash(seed, stream, epochs, size), tf.int64))
-        return tf.gather_nd(order, tf.stack([tf.cast(epoch - first, tf.int32), place], axis=1))
+        return tf.gather(tf.reshape(order, [-1]), position)
     # The raw op: the public wrapper of TF 2.15 cannot take a seed for each index. It uses no
     # more than the low bits of the three numbers of a seed (8 of each, measured up to 65,000
     # examples), hence the hash: epochs counted 0, 1, 2… would repeat after 256. And its default of
     # 4 rounds leaves successive epochs correlated; with 12 the tests find nothing.
+    seeds = tf.gather(_hash(seed, stream, epochs, 3), position // size)
     return tf.raw_ops.RandomIndexShuffle(
-        index=place, seed=_hash(seed, stream, epoch, 3), max_index=size - 1, rounds=12
+        index=position % size, seed=seeds, max_index=size - 1, rounds=12
     )
 
 
@@ -70,12 +73,13 @@ def training(
     replicas: int = 1,
     first_replica: int = 0,
     all_replicas: int = 1,
-    prefetch: int = tf.data.AUTOTUNE,
+    prefetch: int = AHEAD,
 ) -> tf.data.Dataset:
     """Endless ((images, labels), unlabelled images) of one replica after the other, from `start`.
 
     Batch sizes are global. Elements are those of `replicas` replicas, counted from
     `first_replica` out of `all_replicas`, in turn: each has its consecutive rows of the batch.
+    `prefetch` steps are made in advance.
     """
     check_replicas(labeled_batch, unlabeled_batch, all_replicas)
     ours, theirs = _Reader(labeled), _Reader(unlabeled)
@@ -102,8 +106,8 @@ def training(
 
     # Indices a block at a time, images step by step: small operations cost more than their work.
     # Endless by its type, so that a cluster of workers keeps the static shapes of the batches.
-    dataset = tf.data.Dataset.counter(start, BLOCK).map(block).prefetch(1).unbatch()
-    return dataset.map(element, tf.data.AUTOTUNE).prefetch(prefetch)
+    dataset = _map(tf.data.Dataset.counter(start, BLOCK), block).prefetch(1).unbatch()
+    return _map(dataset, element).prefetch(prefetch * replicas).with_options(examples.options())
 
 
 def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
@@ -114,11 +118,23 @@ def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
         index = tf.range(start, tf.minimum(start + batch, len(found)))
         return reader.images(reader.rows(index)), reader.labels(index)
 
-    dataset = tf.data.Dataset.range(0, len(found), batch).map(element, tf.data.AUTOTUNE)
-    options = tf.data.Options()
+    dataset = _map(tf.data.Dataset.range(0, len(found), batch), element)
+    options = examples.options()
     # There are no files to be shared out among workers, only elements.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    return dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
+    return dataset.prefetch(AHEAD).with_options(options)
+
+
+def _map(dataset: tf.data.Dataset, function) -> tf.data.Dataset:
+    """`dataset.map(function)` with all operations of the function on the calling thread.
+
+    Handing each of a few short operations to a pool of threads takes longer than the operations
+    (benchmarks.input); a gather shares out its rows among threads all the same. `map` has the
+    option, but does not show it.
+    """
+    return map_op._MapDataset(
+        dataset, function, use_inter_op_parallelism=False, preserve_cardinality=True
+    )
 
 
 class _Reader:

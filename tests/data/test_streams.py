@@ -170,3 +170,11 @@ def test_evaluation_gives_each_example_once_in_order(tmp_path, mapped):
 def test_evaluation_of_nothing():
     labeled, _ = parts()
     assert list(streams.evaluation(labeled.take([]))) == []
+
+
+def test_no_pipeline_is_autotuned():
+    """An iterator that is dropped would wait for the next look of the tuning thread."""
+    labeled, unlabeled = parts()
+    training = streams.training(labeled, unlabeled, 4, 6, seed=0)
+    for dataset in (training, streams.evaluation(labeled)):
+        assert dataset.options().autotune.enabled is False
