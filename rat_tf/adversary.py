@@ -95,8 +95,8 @@ def search(
             ascended = t.steepest(gradient) if ascent == "steepest" else t.unit(gradient)
             size = t.norm(gradient)
             live = tf.math.is_finite(size) & (size > 0)
-            mask = tf.reshape(live, [-1] + [1] * (gradient.shape.rank - 1))
-            direction[i] = tf.where(mask, ascended, direction[i])
+            # The older `where` selects whole rows; the newer one would broadcast, far slower.
+            direction[i] = tf.compat.v1.where(live, ascended, direction[i])
             fallback |= ~live
     offsets = [tf.stop_gradient(epsilon * v) for epsilon, v in zip(epsilons, direction)]
     return Found(offsets, fallback)

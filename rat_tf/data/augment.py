@@ -35,9 +35,13 @@ class Augmentation:
             else:
                 images = _shift_all(images, shift[0], self.shift)
         if self.flip:
-            coin = tf.random.stateless_uniform([count, 1, 1, 1], flip_seed, **PHILOX) < 0.5
-            coin = rows(coin) if self.granularity == "image" else coin
-            images = tf.where(coin, tf.reverse(images, axis=[2]), images)
+            coin = tf.random.stateless_uniform([count], flip_seed, **PHILOX) < 0.5
+            if self.granularity == "image":
+                coin = rows(coin)
+            else:
+                coin = tf.broadcast_to(coin, images.shape[:1])
+            # The older `where` selects whole images; the newer one would broadcast, far slower.
+            images = tf.compat.v1.where(coin, tf.reverse(images, axis=[2]), images)
         if self.noise:
             shape = [rows.total, *images.shape[1:]]
             noise = tf.random.stateless_normal(shape, noise_seed, **PHILOX)

@@ -6,6 +6,7 @@ height, as in Spatial Transformer Networks. A displacement of one unit is (W-1)/
 
 import warnings
 
+import numpy as np
 import tensorflow as tf
 
 with warnings.catch_warnings():
@@ -28,43 +29,42 @@ def warp(images, displacement, padding: str = "zeros", sampler: str = "resampler
     """Samples `images` [B,H,W,C] at the grid plus `displacement` [B,H,W,2] = (δx, δy), bilinearly.
 
     Outside the image a sample is zero (`padding="zeros"`: the neighbours outside weigh in as
-    zeros) or the nearest border pixel (`"edge"`). A NaN displacement counts as far outside, so that
-    it can neither crash the process nor spread.
+    zeros) or the nearest border pixel (`"edge"`). A NaN displacement gives a zero or a border
+    pixel, too: it can neither crash the process nor spread.
 
     `sampler="resampler"` is tfa's C++ kernel, the faster one; `"gather"` is plain TensorFlow, which
     XLA can compile. `tfa.image.transform` has no gradient for its parameters, and
     `tfa.image.dense_image_warp` none for most pixels at the identity: neither can serve the search.
     """
-    height, width = images.shape[1:3]
-    dtype = images.dtype
-    # The displacement in pixels, kept apart from the absolute position: adding the two first would
-    # round a displacement of 1e-6 away.
-    shift = displacement * tf.constant([(width - 1) / 2, (height - 1) / 2], dtype)
-    shift = tf.where(tf.math.is_nan(shift), tf.constant(2.0 * (height + width), dtype), shift)
-    column = tf.range(width, dtype=dtype)[tf.newaxis, :]
-    row = tf.range(height, dtype=dtype)[:, tf.newaxis]
-    margin = 1 if padding == "zeros" else 0
-    dx = tf.clip_by_value(shift[..., 0], -margin - column, width - 1 + margin - column)
-    dy = tf.clip_by_value(shift[..., 1], -margin - row, height - 1 + margin - row)
+    size, dtype = np.array(images.shape[2:0:-1]), images.dtype.as_numpy_dtype
+    place = np.stack(np.meshgrid(*map(np.arange, size)), axis=-1).astype(dtype)  # (x, y) of pixels
+    shift = displacement * ((size - 1) / 2).astype(dtype)
     if padding == "edge":
+        shift = tf.clip_by_value(shift, -place, (size - 1).astype(dtype) - place)
         # One repeated pixel around the image, so that the kink at the border has the derivative of
         # a constant continuation and not that of a fall to zero.
         images = tf.pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]], "SYMMETRIC")
-        column, row = column + 1, row + 1
+        place += 1
     if sampler == "resampler":
-        return tfa.image.resampler(images, tf.stack([column + dx, row + dy], axis=-1))
-    return _gather(images, row, column, dy, dx)
+        return tfa.image.resampler(images, place + shift)
+    return _gather(images, place, shift)
 
 
-def _gather(images, row, column, dy, dx) -> tf.Tensor:
-    """Σ over the four neighbours of (row+dy, column+dx) of weight · pixel; zero beyond `images`."""
+def _gather(images, place, shift) -> tf.Tensor:
+    """Σ over the four neighbours of place + shift of weight · pixel; zero beyond `images`."""
+    limit = np.array(images.shape[2:0:-1], place.dtype)
+    # A NaN would be a random index.
+    shift = tf.where(tf.math.is_nan(shift), 2 * limit, shift)
+    shift = tf.clip_by_value(shift, -1 - place, limit - place)
     # Clipping leaves neighbours at most one pixel before and two behind the image.
     images = tf.pad(images, [[0, 0], [1, 2], [1, 2], [0, 0]])
     height, width, channels = images.shape[1:]
     pixels = tf.reshape(images, [-1, height * width, channels])
-    y0, x0 = tf.floor(dy), tf.floor(dx)
-    y_weight, x_weight = (dy - y0)[..., tf.newaxis], (dx - x0)[..., tf.newaxis]
-    corner = tf.cast(row + y0 + 1, tf.int32) * width + tf.cast(column + x0 + 1, tf.int32)
+    # The shift is split without the place: in the sum of both, 1e-6 would be rounded away.
+    whole = tf.floor(shift)
+    x_weight, y_weight = tf.split(shift - whole, 2, axis=-1)
+    x, y = tf.unstack(tf.cast(place + whole, tf.int32) + 1, axis=-1)
+    corner = y * width + x
 
     def neighbour(offset):
         return tf.gather(pixels, corner + offset, batch_dims=1)
