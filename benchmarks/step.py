@@ -33,7 +33,7 @@ import tensorflow as tf
 from absl import app, flags
 
 from rat_tf import config as config_lib
-from rat_tf import methods, networks, train
+from rat_tf import flag_values, methods, networks, train
 from rat_tf.data import preprocess
 
 METHODS = ("supervised", "random", "mean_teacher", "vat", "rat", "mixmatch")
@@ -208,7 +208,7 @@ def in_a_process(function, *arguments):
 
 def variant(text: str) -> dict:
     """The flags of a --variant as fields of a `Config`."""
-    values = config_lib.parse([f"--{flag}" for flag in text.split(",")])
+    values = flag_values.of_arguments([f"--{flag}" for flag in text.split(",")])
     return {name: values[name] for name in (flag.partition("=")[0] for flag in text.split(","))}
 
 

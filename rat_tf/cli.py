@@ -14,6 +14,7 @@ from absl import flags
 
 from rat_tf import config as config_lib
 from rat_tf import fields as fields_lib
+from rat_tf import flag_values
 
 
 def help_text(description: str) -> str:
@@ -44,7 +45,7 @@ def from_flags(flagfiles=(), given=()) -> config_lib.Config:
 
     `given` are the names of flags that stood on the command line itself.
     """
-    config = config_lib.from_values(config_lib.values(flags.FLAGS), given)
+    config = flag_values.to_config(flag_values.of_flags(flags.FLAGS), given)
     if config.run_dir:
         return config
     run_dir = default_run_dir(config, flagfiles[-1] if flagfiles else "")
@@ -64,7 +65,7 @@ def default_run_dir(
         folders = path[:-1]
         below = len(folders) - folders[::-1].index("configs") if "configs" in folders else -1
         name = os.path.join(*path[below:])
-        labels = config_lib.file_values(flagfile)["labels"]
+        labels = flag_values.of_file(flagfile)["labels"]
     else:
         name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
         labels = config.labels
@@ -84,7 +85,7 @@ def run(main) -> None:
     if {"--help", "-help", "-h"} & set(sys.argv[1:]):
         print(help_text(sys.modules["__main__"].__doc__ or ""))
         return
-    config_lib.define_flags()
+    flag_values.define_flags()
     flagfiles, rest = take_flagfiles(sys.argv[1:])
     with user_errors():
         given = parse_given(rest)
@@ -118,7 +119,7 @@ def parse_flags(arguments, positional: bool = False) -> list[str]:
     try:
         rest = flags.FLAGS([sys.argv[0], *arguments])[1:]
     except flags.Error as error:
-        raise config_lib.UserError(config_lib.words(error)) from None
+        raise config_lib.UserError(flag_values.message(error)) from None
     if rest and not positional:
         raise config_lib.UserError(f"unexpected arguments: {' '.join(rest)}")
     return rest

@@ -1,29 +1,20 @@
-"""All flags, their validation, and the frozen `Config` that the rest of rat_tf reads.
+"""The table of all flags: the frozen `Config` that the rest of rat_tf reads, and its validation.
 
-A flag is a field of `Config`; its default is the paper's value. Nothing else knows flag names.
+A flag is a field of `Config`; its default is the paper's value. `flag_values` makes a `Config` of
+what a command line or a flagfile gives.
 """
 
 from __future__ import annotations
 
 import dataclasses
-
-from absl import flags
+import itertools
+from collections.abc import Iterator
 
 from rat_tf import adversary, fields, hints, transforms
 from rat_tf.fields import UserError
 from rat_tf.transforms import sampling
 
-__all__ = [
-    "METHODS",
-    "WEIGHTS",
-    "Config",
-    "UserError",
-    "changed",
-    "define_flags",
-    "from_file",
-    "from_values",
-    "values",
-]
+__all__ = ["METHODS", "WEIGHTS", "Config", "UserError"]
 
 SEARCHING = ("rat", "vat")
 TRANSFORMING = (*SEARCHING, "random")
@@ -348,39 +339,41 @@ class Config:
             if message:
                 raise UserError(f"--{field.name}: {message}")
         fields.resolve(self, self.method)
+        for message in itertools.chain(self._clashes(), self._clashes_with_method()):
+            raise UserError(message)  # the first
+        if self.mixup is False:  # then there is no α to compare; frozen, but still being made
+            object.__setattr__(self, "mixup_alpha", None)
+
+    def _clashes(self) -> Iterator[str]:
+        """Flags that are right each, but not beside each other, whatever the method."""
         if self.iterations % self.validate_every:
-            raise UserError(
+            yield (
                 f"--validate_every: expected a divisor of --iterations={self.iterations}, "
                 f"got {self.validate_every}"
             )
         if self.validate_every % self.interval:
-            raise UserError(
+            yield (
                 f"--checkpoint_every: expected a divisor of --validate_every="
                 f"{self.validate_every}, got {self.checkpoint_every}"
             )
         if self.jit_compile and self.sampler == "resampler":
-            raise UserError(
-                "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
-            )
+            yield "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
+
+    def _clashes_with_method(self) -> Iterator[str]:
+        """Flags that the method has a use for, but not with such values."""
         if self.method != "supervised" and not self.unlabeled_batch:
-            raise UserError(f"--unlabeled_batch: method {self.method} needs one > 0, got 0")
+            yield f"--unlabeled_batch: method {self.method} needs one > 0, got 0"
         if not self.ema_decay and (self.evaluate == "teacher" or self.method == "mean_teacher"):
-            raise UserError("--ema_decay: a teacher needs one > 0, got 0.0")
+            yield "--ema_decay: a teacher needs one > 0, got 0.0"
         if self.method in TRANSFORMING and self.mixup and self.kl_direction != "clean_adversarial":
-            raise UserError(
+            yield (
                 "--kl_direction: with --mixup targets may have classes of probability 0, for which "
                 f"only KL[clean ‖ adversarial] is finite; got {self.kl_direction}"
             )
-        if self.mixup is False:
-            if self.mixup_alpha not in (None, 0.75):
-                raise UserError(
-                    f"--mixup_alpha: without --mixup it does nothing, got {self.mixup_alpha}"
-                )
-            object.__setattr__(self, "mixup_alpha", None)
+        if self.mixup is False and self.mixup_alpha not in (None, 0.75):
+            yield f"--mixup_alpha: without --mixup it does nothing, got {self.mixup_alpha}"
         if self.method == "vat" and "noise" not in self.transforms:
-            raise UserError(
-                f"--transforms: method vat needs noise:<ε> among them, got {self.transforms!r}"
-            )
+            yield f"--transforms: method vat needs noise:<ε> among them, got {self.transforms!r}"
 
     def monitor(self, weights: str = "best") -> str:
         """The name, among the metrics, of the validation error of the weights of that name.
@@ -430,72 +423,3 @@ class Config:
                     f"--{field.name}={str(value).lower() if field.type == 'bool' else value}"
                 )
         return "\n".join(lines) + "\n"
-
-
-def define_flags(flag_values=flags.FLAGS) -> None:
-    """Defines one absl flag per field of `Config`."""
-    fields.define(Config, flag_values)
-
-
-def values(flag_values) -> dict:
-    """The fields of a `Config` as parsed."""
-    return {field.name: getattr(flag_values, field.name) for field in dataclasses.fields(Config)}
-
-
-def from_values(found: dict, given=()) -> Config:
-    """The `Config` of these values; what its method has no use for is left out, unless `given`."""
-    method = found["method"]
-    left_out = [
-        field.name
-        for field in dataclasses.fields(Config)
-        if method in METHODS and fields.useless(field, method) and field.name not in given
-    ]
-    return Config(**{**found, **dict.fromkeys(left_out)})
-
-
-def changed(config: Config, **changes) -> Config:
-    """The config with some fields changed; with another method, what was the default of the old one
-    becomes that of the new, and what the new one has no use for is left out.
-    """
-    found = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
-    if changes.get("method", config.method) != config.method:
-        for field in dataclasses.fields(config):
-            defaults = field.metadata["defaults"]
-            if defaults and defaults.get(config.method) == found[field.name]:
-                found[field.name] = None
-    return from_values({**found, **changes}, given=changes)
-
-
-def parse(arguments) -> dict:
-    """The values that arguments of a command line give to the fields of a `Config`.
-
-    They are checked one by one here, and together when a `Config` is made of them.
-    """
-    flag_values = flags.FlagValues()
-    define_flags(flag_values)
-    try:
-        flag_values(["", *arguments])
-    except flags.Error as error:
-        raise UserError(words(error)) from None
-    return values(flag_values)
-
-
-def words(error: flags.Error) -> str:
-    """absl's message; what it cannot find may be a flagfile that another one names."""
-    text = str(error).removeprefix("ERROR:: ")
-    if "flagfile" in text:
-        text += "; flagfiles name others as seen from the project's folder: run the command there"
-    return text
-
-
-def file_values(path: str) -> dict:
-    """The values that a flagfile gives to the fields of a `Config`."""
-    try:
-        return parse([f"--flagfile={path}"])
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
-
-
-def from_file(path: str, **changes) -> Config:
-    """The `Config` of a flagfile, with some fields changed."""
-    return from_values({**file_values(path), **changes}, given=changes)

@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 from absl import flags
 
-from rat_tf import cli, data, hyperparameters, paper, train
+from rat_tf import cli, data, flag_values, hyperparameters, paper, train
 from rat_tf import config as config_lib
 from rat_tf.data import examples
 
@@ -44,12 +44,12 @@ def problems(path: str, step: bool = True, **changes) -> list[str]:
     `changes` are flags for the training step alone, such as a smaller network.
     """
     try:
-        config = config_lib.from_file(path)
+        config = flag_values.config_of_file(path)
     except config_lib.UserError as error:
         return [str(error)]
     found = deviations(path, config) + missing_promises(path)
     if step:
-        found += failures(config_lib.from_file(path, **changes))
+        found += failures(flag_values.config_of_file(path, **changes))
     return found
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import re
 
-from rat_tf import cli, fields, hints, paper
+from rat_tf import cli, fields, flag_values, hints, paper
 from rat_tf import config as config_lib
 from rat_tf.reporting import results
 
@@ -127,7 +127,8 @@ def _distinct(planned: list[Planned], asked) -> list[Planned]:
 
 def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
     files = [f"--flagfile={path}" for path in flagfiles]
-    values = config_lib.parse([*files, *(f"--{name}={text}" for name, text in flags.items())])
+    rest = [f"--{name}={text}" for name, text in flags.items()]
+    values = flag_values.of_arguments([*files, *rest])
     flags = {
         name: text
         for name, text in flags.items()
@@ -140,7 +141,7 @@ def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
             raise config_lib.UserError("--split_per_seed: --split_seed is varied already")
         values["split_seed"] += values["seed"]
         extras["split_seed"] = flags["split_seed"] = str(values["split_seed"])
-    config = config_lib.from_values(values, given=flags)
+    config = flag_values.to_config(values, given=flags)
     run_dir = cli.default_run_dir(config, flagfiles[-1] if flagfiles else "", extras, root)
     return Planned(tuple(flagfiles), flags, dataclasses.replace(config, run_dir=run_dir))
 
@@ -161,7 +162,7 @@ def plan_paper(
         own = {
             "dataset": row.dataset,
             "labels": str(row.labels),
-            "method": config_lib.file_values(row.path)["method"],
+            "method": flag_values.of_file(row.path)["method"],
         }
         if any(own[flag] != text for flag, text in selected.items()):
             continue

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
+from rat_tf import flag_values
 
 PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "numpy")
 
@@ -99,7 +100,7 @@ class Run:
             raise config_lib.UserError(
                 f"--run_dir: expected the folder of a run, but {self.folder} has no flags.cfg"
             )
-        return config_lib.from_file(self.flags, **{"run_dir": self.folder, **changes})
+        return flag_values.config_of_file(self.flags, **{"run_dir": self.folder, **changes})
 
     def finished(self) -> dict | None:
         """The result of a run that is complete."""

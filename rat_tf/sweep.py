@@ -33,7 +33,7 @@ import time
 
 from absl import flags
 
-from rat_tf import checkpoints, cli, grid, paper, runs
+from rat_tf import checkpoints, cli, flag_values, grid, paper, runs
 from rat_tf import config as config_lib
 from rat_tf.data import sources, splits
 
@@ -215,6 +215,6 @@ if __name__ == "__main__":
     if {"--help", "-help", "-h"} & set(sys.argv[1:]):
         cli.command(main)  # before training's flags are there, which `rat_tf.train --help` lists
         sys.exit()
-    config_lib.define_flags()
+    flag_values.define_flags()
     with cli.user_errors():
         sys.exit(main(planned_runs(sys.argv[1:]), flags.FLAGS.run, flags.FLAGS.print_commands))

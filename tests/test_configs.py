@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rat_tf import config as config_lib
-from rat_tf import configs, paper
+from rat_tf import configs, flag_values, paper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -51,8 +51,8 @@ def test_a_row_that_stands_in_several_tables_has_one_number():
 
 @pytest.mark.parametrize("path", ["configs/svhn1000.cfg", "configs/cifar10_4000.cfg"])
 def test_the_files_for_the_main_job_are_the_papers_best_row(path):
-    config = config_lib.from_file(path)
-    assert config == config_lib.from_file(f"{paper.FOLDER}/{config.dataset}/rat_rampup.cfg")
+    config = flag_values.config_of_file(path)
+    assert config == flag_values.config_of_file(f"{paper.FOLDER}/{config.dataset}/rat_rampup.cfg")
 
 
 @pytest.mark.parametrize("method", config_lib.METHODS)
@@ -61,7 +61,7 @@ def test_a_row_of_each_method_trains_a_step(method, tmp_path):
     path = f"{paper.FOLDER}/cifar10/{names.get(method, method)}.cfg"
     small = {"network": "wrn-10-1", "image_size": 16, "cache_dir": str(tmp_path)}
     assert configs.problems(path, **small) == []
-    assert config_lib.from_file(path).method == method
+    assert flag_values.config_of_file(path).method == method
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import scipy.special
 from matplotlib import image as images
 
 from rat_tf import config as config_lib
-from rat_tf import paper, report, runs
+from rat_tf import flag_values, paper, report, runs
 from rat_tf.reporting import comparison, curves, results, tables
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -44,7 +44,7 @@ def write(folder, error, config=None, steps=(), **flags):
 def write_row(folder, row: paper.Row, errors, **flags):
     """Runs of one row of the paper."""
     for seed, error in enumerate(errors):
-        config = config_lib.from_file(row.path, labels=row.labels, seed=seed, **flags)
+        config = flag_values.config_of_file(row.path, labels=row.labels, seed=seed, **flags)
         write(folder / row.dataset / row.config / f"{row.labels}-{seed}", error / 100, config)
 
 
@@ -265,7 +265,7 @@ def test_runs_that_are_not_in_the_table_are_named(tmp_path):
 
 def test_every_row_of_the_paper_is_recognised(tmp_path):
     for row in paper.rows():
-        config = config_lib.from_file(row.path, labels=row.labels)
+        config = flag_values.config_of_file(row.path, labels=row.labels)
         group = results.Group((results.Result("folder", config, row.mean),))
         ((section,), _) = comparison.sections([group])
         (line,) = section.lines

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from rat_tf import config as config_lib
-from rat_tf import grid, paper, runs, sweep
+from rat_tf import flag_values, grid, paper, runs, sweep
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DIGITS = "configs/digits50.cfg"
@@ -79,8 +79,8 @@ def test_seeds(vary, seeds, expected):
 def test_arguments_make_the_planned_config():
     """What training would make of the command is the config that was checked."""
     for run in plan(given={"iterations": "200", "tensorboard": "false"}, vary=["xi=1e-6|1e-2"]):
-        values = config_lib.parse(run.arguments())
-        assert config_lib.from_values(values, given=run.flags) == run.config
+        values = flag_values.of_arguments(run.arguments())
+        assert flag_values.to_config(values, given=run.flags) == run.config
         assert run.config.iterations == 200 and not run.config.tensorboard
 
 

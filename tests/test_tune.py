@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import checkpoints, cli, runs, train, transforms, tune, watching
+from rat_tf import checkpoints, cli, flag_values, runs, train, transforms, tune, watching
 from rat_tf import config as config_lib
 from rat_tf.tuning import oracles, search_settings, search_space, trial_runner, trials
 
@@ -36,7 +36,7 @@ BASE = config_lib.Config(**TINY)
 
 
 def parse(text, grid=False, composition=False, **changes):
-    return search_space.parse(text, config_lib.changed(BASE, **changes), grid, composition)
+    return search_space.parse(text, flag_values.changed_config(BASE, **changes), grid, composition)
 
 
 def drive(oracle, score=lambda values: 0.5, count=10_000, crash=lambda oracle: oracle):
@@ -423,7 +423,7 @@ def test_best_cfg_is_a_flagfile_of_train(searched, tmp_path):
         best = next(csv.DictReader(file))
     assert text.startswith(f"# Trial {best['trial']}, the best of 2")
     assert f"validation error {float(best['validation_error']):.2%}" in text
-    config = config_lib.from_file(str(output / "best.cfg"), run_dir=str(tmp_path / "run"))
+    config = flag_values.config_of_file(str(output / "best.cfg"), run_dir=str(tmp_path / "run"))
     assert config.learning_rate == float(best["learning_rate"])
     given = config_lib.Config(**{**TINY, "method": "supervised", "iterations": 12})
     assert [line.partition("=")[0] for line in config.differences(given)] == ["--learning_rate"]
@@ -439,12 +439,12 @@ def in_process(monkeypatch):
     """The command in this process, with flags of its own."""
 
     def call(*arguments):
-        flag_values = search_settings.flags.FlagValues()
-        monkeypatch.setattr(search_settings.flags, "FLAGS", flag_values)
-        config_lib.define_flags(flag_values)
-        search_settings.define_flags(flag_values)
-        flag_values(["tune", *arguments])
-        tune.main(config_lib.Config(**config_lib.values(flag_values)))
+        registry = search_settings.flags.FlagValues()
+        monkeypatch.setattr(search_settings.flags, "FLAGS", registry)
+        flag_values.define_flags(registry)
+        search_settings.define_flags(registry)
+        registry(["tune", *arguments])
+        tune.main(config_lib.Config(**flag_values.of_flags(registry)))
 
     return call
 

@@ -7,7 +7,7 @@ import dataclasses
 import os
 
 from rat_tf import config as config_lib
-from rat_tf import paper
+from rat_tf import flag_values, paper
 from rat_tf.reporting import results
 
 #: Seeds that a row needs to be called the best.
@@ -96,7 +96,7 @@ def _references(table: str) -> dict[tuple, tuple]:
         return {}  # outside the project's folder, say where rat_tf was installed
     found = {}
     for row in paper.table(table).rows if table else paper.rows():
-        config = config_lib.from_file(row.path, labels=row.labels)
+        config = flag_values.config_of_file(row.path, labels=row.labels)
         found[identity(config)] = (row, config)
     return found
 

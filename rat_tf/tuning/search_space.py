@@ -15,7 +15,7 @@ import re
 import keras_tuner as kt
 
 from rat_tf import config as config_lib
-from rat_tf import transforms
+from rat_tf import flag_values, transforms
 from rat_tf.tuning import search_parameters
 
 # Section "Evaluation of Composite Transformations" of the paper.
@@ -68,7 +68,7 @@ class Space:
             flags["transforms"] = _write(
                 (t.name, epsilons.get(t.name, t.epsilon)) for t in transforms.parse(text).transforms
             )
-        return config_lib.changed(self.base, **flags, **changes)
+        return flag_values.changed_config(self.base, **flags, **changes)
 
     def size(self) -> float:
         """The number of combinations; infinite if a parameter is continuous."""
