@@ -85,7 +85,7 @@ def run(main) -> None:
     if {"--help", "-help", "-h"} & set(sys.argv[1:]):
         print(help_text(sys.modules["__main__"].__doc__ or ""))
         return
-    flag_values.define_flags()
+    flag_values.define_flags(flags.FLAGS)
     flagfiles, rest = take_flagfiles(sys.argv[1:])
     with user_errors():
         given = parse_given(rest)

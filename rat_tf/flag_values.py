@@ -14,7 +14,7 @@ from rat_tf import config as config_lib
 from rat_tf import fields
 
 
-def define_flags(registry=flags.FLAGS) -> None:
+def define_flags(registry: flags.FlagValues) -> None:
     """Defines one absl flag per field of `Config`."""
     fields.define(config_lib.Config, registry)
 

@@ -215,6 +215,6 @@ if __name__ == "__main__":
     if {"--help", "-help", "-h"} & set(sys.argv[1:]):
         cli.command(main)  # before training's flags are there, which `rat_tf.train --help` lists
         sys.exit()
-    flag_values.define_flags()
+    flag_values.define_flags(flags.FLAGS)
     with cli.user_errors():
         sys.exit(main(planned_runs(sys.argv[1:]), flags.FLAGS.run, flags.FLAGS.print_commands))

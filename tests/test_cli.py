@@ -10,32 +10,45 @@ from rat_tf import cli, flag_values
 from rat_tf import config as config_lib
 
 
-def _print(folder, *arguments):
-    """What a command prints of its config."""
-    code = "from rat_tf import cli;cli.run(lambda c: print(c.labels, c.seed, c.network, c.run_dir))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        check=False,
-    )
-    return done.returncode, done.stdout.strip(), done.stderr.strip()
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Flagfiles that nest, in a folder from which rat_tf can be imported."""
+    """The current folder, with flagfiles that nest."""
     (tmp_path / "base.cfg").write_text("--labels=70\n--seed=5\n--network=wrn-10-1\n")
     (tmp_path / "top.cfg").write_text("# a comment\n--flagfile=base.cfg\n--seed=6\n")
-    monkeypatch.setenv("PYTHONPATH", str(config_lib.__file__).rsplit("/rat_tf/", 1)[0])
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(folder):
+@pytest.fixture
+def printed(folder, monkeypatch, capsys):
+    """What a command prints of its config, in this process and with flags of its own."""
+
+    def run(*arguments):
+        monkeypatch.setattr(cli.flags, "FLAGS", cli.flags.FlagValues())
+        monkeypatch.setattr(sys, "argv", ["command", *arguments])
+        status = 0
+        try:
+            cli.run(lambda c: print(c.labels, c.seed, c.network, c.run_dir))
+        except SystemExit as ended:
+            status = ended.code
+        found = capsys.readouterr()
+        return status, found.out.strip(), found.err.strip()
+
+    return run
+
+
+def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(printed):
     expected = "70 7 wrn-10-1 runs/top/rat-seed7"
-    assert _print(folder, "--seed=7", "--flagfile=top.cfg") == (0, expected, "")
-    assert _print(folder, "--flagfile", "top.cfg", "--seed", "7") == (0, expected, "")
+    assert printed("--seed=7", "--flagfile=top.cfg") == (0, expected, "")
+    assert printed("--flagfile", "top.cfg", "--seed", "7") == (0, expected, "")
+
+
+def test_a_process_prints_nothing_of_its_libraries(folder, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(cli.__file__).rsplit("/rat_tf/", 1)[0])
+    code = "from rat_tf import cli; cli.run(lambda config: print(config.run_dir))"
+    command = [sys.executable, "-c", code, "--flagfile=top.cfg"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "runs/top/rat-seed6\n", "")
 
 
 @pytest.mark.parametrize(
@@ -49,9 +62,8 @@ def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(folder):
     ],
 )
 def test_run_folders_of_different_flagfiles_and_label_counts_differ(
-    folder, monkeypatch, flagfile, changes, expected
+    folder, flagfile, changes, expected
 ):
-    monkeypatch.chdir(folder)
     path = folder / flagfile
     path.parent.mkdir(parents=True)
     path.write_text("--flagfile=base.cfg\n")
@@ -68,17 +80,20 @@ def test_run_folders_without_a_flagfile_are_named_after_the_data():
     assert varied == "r/folder-my-pets40/rat-transformsnoise_1_affine_0.6-xi1e_6-seed2"
 
 
-def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(folder):
-    for arguments, words in (
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
         (["--metod=rat"], "method"),
         (["--flagfile=missing.cfg"], "missing.cfg"),
         (["--labels=many"], "labels"),
         (["stray"], "stray"),
         (["--method=supervised", "--xi=1e-2"], "--xi: method supervised has no use for it"),
-    ):
-        status, out, err = _print(folder, *arguments)
-        assert (status, out) == (2, "") and words in err
-        assert err.startswith("error: ") and "Traceback" not in err
+    ],
+)
+def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(arguments, words, printed):
+    status, out, err = printed(*arguments)
+    assert (status, out) == (2, "") and words in err
+    assert err.startswith("error: ") and len(err.splitlines()) == 1
 
 
 def test_help_shows_every_flag_with_its_default_in_groups():
