@@ -1,0 +1,41 @@
+"""A tiny search, and what stands in for the trainings of its trials."""
+
+from rat_tf import config as config_lib
+from rat_tf import flag_values, runs
+from rat_tf.tuning import search_space
+
+TINY = {
+    "dataset": "digits",
+    "labels": 20,
+    "image_size": 8,
+    "network": "wrn-10-1",
+    "labeled_batch": 10,
+    "unlabeled_batch": 10,
+    "iterations": 6,
+    "validate_every": 2,
+}
+BASE = config_lib.Config(**TINY)
+
+
+def parse(text, grid=False, composition=False, **changes):
+    return search_space.parse(text, flag_values.changed_config(BASE, **changes), grid, composition)
+
+
+def fake_fit(error, calls):
+    """In the place of a training: two steps an interval, `error`(config, step) the error."""
+
+    def fit(config, run, images, strategy, callbacks=()):
+        rows = run.rows()
+        calls.append((config, len(rows)))
+        model = type("Model", (), {"stop_training": False})()
+        for step in range(2 * len(rows) + 2, config.iterations + 1, 2):
+            rows.append({"step": step, "seconds": step / 10, "val_error": error(config, step)})
+            text = "".join(f"{','.join(str(v) for v in row.values())}\n" for row in rows)
+            runs.write(run.metrics, "step,seconds,val_error\n" + text)
+            for callback in callbacks:
+                callback.set_model(model)
+                callback.on_epoch_end(0, rows[-1])
+            if model.stop_training:
+                break
+
+    return fit
