@@ -3,6 +3,8 @@
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
 
 # isort: split
+import pathlib
+
 import pytest
 import tensorflow as tf
 
@@ -26,3 +28,9 @@ def own_collectives():
 def two_replicas(own_collectives):
     """A strategy over the two CPUs."""
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+@pytest.fixture
+def in_the_projects_folder(monkeypatch):
+    """Flagfiles nest others by paths from there."""
+    monkeypatch.chdir(pathlib.Path(__file__).resolve().parent.parent)

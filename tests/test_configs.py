@@ -11,12 +11,7 @@ from rat_tf import config as config_lib
 from rat_tf import configs, flag_values, paper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-
-
-@pytest.fixture(autouse=True)
-def in_the_projects_folder(monkeypatch):
-    """Flagfiles nest others by paths from there."""
-    monkeypatch.chdir(ROOT)
+pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from rat_tf import config as config_lib
 from rat_tf import flag_values, grid, paper, runs, sweep
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 DIGITS = "configs/digits50.cfg"
 
 #: Stands in for training: seed 1 fails, seed 2 waits for SIGTERM, the others finish.
@@ -36,11 +36,6 @@ json.dump({"test_error": 0.25}, open(os.path.join(flags["run_dir"], "result.json
 open(os.path.join(flags["run_dir"], "flags.cfg"), "w").write(
     f"--flagfile={flags['flagfile']}\\n--seed={flags['seed']}\\n--method={flags['method']}\\n")
 """
-
-
-@pytest.fixture(autouse=True)
-def in_the_projects_folder(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 @pytest.fixture
