@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import tensorflow as tf
+import tensorflow_datasets as tfds
 
 
 def pixels(count, shape=(6, 6, 3), seed=0):
@@ -27,28 +28,30 @@ def folder(root, labeled=6, unlabeled=5, test=2, shape=(6, 6, 3)):
     return written
 
 
-def tfds_set(data_dir, name, sizes, shape=(6, 6, 3), classes=3, **options):
+def tfds_set(data_dir, name, sizes, shape=(6, 6, 3), classes=3, declared=None):
     """Prepares a TFDS folder with splits of these sizes, without a network; returns its arrays."""
-    import tensorflow_datasets as tfds
-
     arrays = {
         split: (pixels(size, shape, seed), np.arange(size) % classes)
         for seed, (split, size) in enumerate(sizes.items())
     }
+    features = {
+        "image": tfds.features.Image(shape=declared or shape),
+        "label": tfds.features.ClassLabel(names=[f"k{i}" for i in range(classes)]),
+    }
+    splits = {split: dict(zip(features, both)) for split, both in arrays.items()}
+    store_tfds(data_dir, name, features, splits)
+    return arrays
+
+
+def store_tfds(data_dir, name, features, splits):
+    """Prepares a TFDS folder of any features; splits are arrays by the names of the features."""
     tfds.dataset_builders.store_as_tfds_dataset(
         name=name,
         version="1.2.3",
         data_dir=data_dir,
-        features=tfds.features.FeaturesDict(
-            {
-                "image": tfds.features.Image(shape=options.get("declared", shape)),
-                "label": tfds.features.ClassLabel(names=[f"k{i}" for i in range(classes)]),
-            }
-        ),
+        features=tfds.features.FeaturesDict(features),
         split_datasets={
-            split: tf.data.Dataset.from_tensor_slices({"image": images, "label": labels})
-            for split, (images, labels) in arrays.items()
+            split: tf.data.Dataset.from_tensor_slices(arrays) for split, arrays in splits.items()
         },
         disable_shuffling=True,
     )
-    return arrays

@@ -1,8 +1,14 @@
+"""Sets of TFDS: read as they were written, and everything that is wrong with one is named."""
+
+import json
 import os
+import shutil
 import time
 
 import numpy as np
 import pytest
+import tensorflow as tf
+import tensorflow_datasets as tfds
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
@@ -101,15 +107,67 @@ def test_svhn_extra_belongs_to_svhn(tmp_path):
         sources.find(settings(str(tmp_path), dataset="digits", svhn_extra=True))
 
 
-@pytest.mark.parametrize("damage", ["truncate", "delete"])
-def test_damaged_shard_is_an_error(tmp_path, damage):
+def test_the_label_is_the_one_that_the_set_names(tmp_path):
+    """CIFAR-100 has a coarse label, too, which comes first."""
+    features = {
+        "coarse": tfds.features.ClassLabel(names=["c0", "c1"]),
+        "image": tfds.features.Image(shape=(6, 6, 3)),
+        "label": tfds.features.ClassLabel(names=["k0", "k1", "k2"]),
+    }
+    labels = np.arange(30) % 3
+    columns = {"coarse": labels % 2, "image": make.pixels(30), "label": labels}
+    make.store_tfds(str(tmp_path), "mine", features, {"train": columns})
+    (path,) = tmp_path.rglob("dataset_info.json")
+    items = [{"featureKey": "image"}, {"featureKey": "label"}]
+    described = {**json.loads(path.read_text()), "supervisedKeys": {"tuple": {"items": items}}}
+    path.write_text(json.dumps(described))
+    source = sources.load(settings(str(tmp_path), dataset="tfds:mine"))
+    assert source.class_names == ("k0", "k1", "k2")
+    np.testing.assert_array_equal(source.train.labels, labels)
+
+
+def test_what_is_no_set_of_images_and_classes_is_an_error(tmp_path):
+    images = {"image": tfds.features.Image(shape=(6, 6, 3))}
+    make.store_tfds(str(tmp_path), "alone", images, {"train": {"image": make.pixels(3)}})
+    with pytest.raises(config_lib.UserError, match="tfds:alone: expected an image and a class"):
+        sources.find(settings(str(tmp_path), dataset="tfds:alone"))
+    features = {
+        "image": tfds.features.Image(shape=(6, 6, 1), dtype=np.uint16),
+        "label": tfds.features.ClassLabel(num_classes=2),
+    }
+    deep = {"image": np.zeros((3, 6, 6, 1), np.uint16), "label": [0, 1, 0]}
+    make.store_tfds(str(tmp_path), "deep", features, {"train": deep})
+    with pytest.raises(config_lib.UserError, match="tfds:deep: expected images of 8 bits"):
+        sources.find(settings(str(tmp_path), dataset="tfds:deep"))
+
+
+def test_a_damaged_description_is_an_error(tmp_path):
+    make.tfds_set(str(tmp_path), "mine", {"train": 3})
+    (path,) = tmp_path.rglob("features.json")
+    path.write_text("{")
+    with pytest.raises(config_lib.UserError, match="cannot read mine in --data_dir"):
+        sources.find(settings(str(tmp_path), dataset="tfds:mine"))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("within a record", "cannot read split 'train'"),
+        ("between records", "split 'train'.* expected to contain 30 .* only 29"),
+        ("all of it", "cannot read split 'train'"),
+    ],
+)
+def test_damaged_shard_is_an_error(tmp_path, damage, message):
     make.tfds_set(str(tmp_path), "mine", {"train": 30})
     (shard,) = tmp_path.rglob("*train*tfrecord*")
-    if damage == "truncate":
-        os.truncate(shard, os.path.getsize(shard) - 20)
-    else:
+    *_, last = tf.data.TFRecordDataset(str(shard)).as_numpy_iterator()
+    framed = 8 + 4 + len(last) + 4  # its length and a checksum before, another after
+    if damage == "all of it":
         os.remove(shard)
-    with pytest.raises(config_lib.UserError, match="split 'train'"):
+    else:
+        cut = framed if damage == "between records" else 20
+        os.truncate(shard, os.path.getsize(shard) - cut)
+    with pytest.raises(config_lib.UserError, match=message):
         sources.load(settings(str(tmp_path), dataset="tfds:mine"))
 
 
@@ -134,3 +192,15 @@ def test_damaged_cache_is_decoded_again(prepared, tmp_path):
     for path in tmp_path.rglob("pixels.npy"):
         os.truncate(path, 1000)
     np.testing.assert_array_equal(sources.load(limited).train.images, expected)
+
+
+def test_a_set_that_is_prepared_anew_is_decoded_anew(tmp_path):
+    data_dir = tmp_path / "tfds"
+    cached = {"memory_limit_gb": 0, "cache_dir": str(tmp_path / "cache")}
+    for sizes in ({"train": 12}, {"test": 3, "train": 12}):  # other images, of the same number
+        shutil.rmtree(data_dir, ignore_errors=True)
+        arrays = make.tfds_set(str(data_dir), "mine", sizes)
+        (shard,) = data_dir.rglob("*train*tfrecord*")
+        os.utime(shard, (len(sizes), len(sizes)))  # seconds count, and the two may be in the same
+        source = sources.load(settings(str(data_dir), dataset="tfds:mine", **cached))
+        np.testing.assert_array_equal(source.train.images, arrays["train"][0])
