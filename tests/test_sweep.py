@@ -254,7 +254,7 @@ def test_from_the_command_line_to_real_results(tmp_path):
     """Two real runs, then the same line again finds them finished."""
     command = [
         *(sys.executable, "-m", "rat_tf.sweep", f"--flagfile={DIGITS}", f"--runs={tmp_path}"),
-        *("--vary=method=supervised|vat", "--iterations=4", "--validate_every=2", "--image_size=8"),
+        *("--vary=method=supervised|vat", "--iterations=2", "--validate_every=2", "--image_size=8"),
         *("--labeled_batch=10", "--unlabeled_batch=10", "--notensorboard", "--xi=1e-3"),
     ]
     done = subprocess.run([*command, "--run"], capture_output=True, text=True, check=False)
