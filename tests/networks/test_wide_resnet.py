@@ -74,24 +74,26 @@ def convolve(x, kernel, stride=1):
     return np.einsum("bhwcij,ijco->bhwo", windows[:, ::stride, ::stride], np.float64(kernel))
 
 
-def act(x, norm):
+def act(x, norm, training=False):
     gamma, beta, mean, variance = (np.float64(w) for w in norm.get_weights())
+    if training:
+        mean, variance = x.mean(axis=(0, 1, 2)), x.var(axis=(0, 1, 2))
     x = gamma * (x - mean) / np.sqrt(variance + 1e-5) + beta
     return np.where(x > 0, x, 0.1 * x)
 
 
-def forward(network, images, width_changes, strides):
-    """WRN inference as facts of the authors' port: pre-activation, first shortcut activated."""
+def forward(network, images, width_changes, strides, training=False):
+    """WRN as facts of the authors' port: pre-activation, first shortcut activated."""
     x = convolve(images, network.first.kernel)
     for i, (block, changes, stride) in enumerate(zip(network.blocks, width_changes, strides)):
-        activated = act(x, block.norm1)
+        activated = act(x, block.norm1, training)
         shortcut = activated if i == 0 else x
         if changes:
             shortcut = convolve(shortcut, block.shortcut.kernel, stride)
-        inner = act(convolve(activated, block.conv1.kernel, stride), block.norm2)
+        inner = act(convolve(activated, block.conv1.kernel, stride), block.norm2, training)
         x = convolve(inner, block.conv2.kernel) + shortcut
     weights, bias = network.linear.get_weights()
-    return act(x, network.norm).mean(axis=(1, 2)) @ np.float64(weights) + bias
+    return act(x, network.norm, training).mean(axis=(1, 2)) @ np.float64(weights) + bias
 
 
 @pytest.mark.parametrize(
@@ -110,6 +112,28 @@ def test_inference_equals_numpy(depth, width, width_changes, strides, size):
     actual = network(tf.constant(images, tf.float32), training=False)
     assert np.ptp(expected, axis=0).max() > 0.1
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_gradient_in_training_equals_central_differences():
+    rng = np.random.default_rng(0)
+    network = built(10, 1)
+    images = rng.normal(size=(3, 8, 8, 3))
+    weights = rng.normal(size=(3, 10))  # of a loss that is a weighted sum of logits
+    x = tf.constant(images, tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_sum(weights * network(x, training=True))
+    gradient = tape.gradient(loss, x).numpy()
+
+    def reference(nudged):
+        logits = forward(network, nudged, [0, 1, 1], [1, 2, 2], training=True)
+        return np.sum(weights * logits)
+
+    for _ in range(5):
+        direction = rng.normal(size=images.shape)
+        slope = (reference(images + 1e-6 * direction) - reference(images - 1e-6 * direction)) / 2e-6
+        np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-3, atol=1e-3)
+        assert abs(slope) > 0.1
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (8, 8, 1), (9, 13, 4), (32, 32, 3)])
