@@ -15,6 +15,11 @@ import pathlib
 ROOT = pathlib.Path(os.path.realpath(__file__)).parent.parent
 PACKAGES = ("benchmarks", "export", "rat_tf", "tests", "tools")
 RUNNER = "//tools:run_pytest"
+#: What a module reads or runs without importing it.
+DATA = {
+    "benchmarks.pytorch": '["pytorch_step.py"]',
+    "export.serve": '["//export:serving"]',
+}
 HEADER = """# Written by `python -m tools.build_files`.
 load("@rules_python//python:defs.bzl", {rules})
 
@@ -62,8 +67,7 @@ def _rules(name: str, path: pathlib.Path, modules, imports, leaders) -> list[str
     else:
         sources, needed = [], {leaders[name]}
     targets = {_target(other, modules) for other in needed}
-    data = '["//export:serving"]' if name == "export.serve" else None
-    rules = [_rule("py_library", target, sources, targets, data=data)]
+    rules = [_rule("py_library", target, sources, targets, data=DATA.get(name))]
     short = target.rpartition(":")[2].removesuffix("_lib")
     if _is_test(path):
         tree = {parent / "conftest.py" for parent in path.parents}
