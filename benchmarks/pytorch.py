@@ -63,7 +63,7 @@ class Torch:
         if not self.version.startswith("torch"):
             raise config_lib.UserError(
                 f"--torch_python={python}: it cannot import torch ({self.version}); install it "
-                "there with: pip install torch --index-url https://download.pytorch.org/whl/cpu"
+                "there with: pip install torch"
             )
 
     def _read(self) -> str:
