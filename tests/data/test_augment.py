@@ -101,3 +101,23 @@ def test_gradients_are_those_of_moving_pixels(granularity):
     gradient = tape.gradient(loss, originals)
     # Linear in the images: the loss is the product with its gradient.
     np.testing.assert_allclose(tf.reduce_sum(gradient * originals), loss, rtol=1e-4)
+
+
+@pytest.mark.parametrize("granularity", ["batch", "image"])
+def test_xla_compiles_once_for_all_draws(granularity):
+    """What XLA needs to know at compile time would be written into its program."""
+    call = augment.Augmentation(shift=2, flip=True, noise=0.1, granularity=granularity)
+
+    @tf.function(jit_compile=True)
+    def value_and_gradient(originals, seed):
+        with tf.GradientTape() as tape:
+            tape.watch(originals)
+            result = tf.reduce_sum(call(originals, seed, all_rows(8)) ** 2)
+        return result, tape.gradient(result, originals)
+
+    def program(seed):
+        arguments = tf.constant(images()), tf.constant([seed, 0], tf.int64)
+        return value_and_gradient.experimental_get_compiler_ir(*arguments)(stage="hlo")
+
+    first, *others = map(program, range(4))
+    assert "f32[8,7,6,2]" in first and all(other == first for other in others)
