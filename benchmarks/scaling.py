@@ -3,7 +3,8 @@
 Milliseconds of a step in `model.fit`, and of the bare passes that it is made of (see
 benchmarks.step), against the batch size, the image size, the number of transformations and the
 number of replicas (logical devices on the same cores, the same global batch). A step should grow no
-faster than its passes; transformations and replicas add none.
+faster than its passes. Transformations add none; n replicas make each pass n times, over an n-th of
+the images.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ def strategy(replicas: int):
 
 
 def points(network: str) -> dict[str, dict]:
-    """For each panel the steps by the number on its axis, and the images that they see."""
+    """For each panel the steps by the number on its axis, and (replicas, size, batch of each)."""
 
-    def rat(size=32, batch=40, **options):
-        return step_lib.Step("rat", network, size, batch, **options), (size, batch)
+    def rat(size=32, batch=40, replicas=1, **options):
+        step = step_lib.Step("rat", network, size, batch, strategy(replicas), **options)
+        return step, (replicas, size, batch // replicas)
 
     return {
         "unlabelled images per step": {b: rat(batch=b) for b in BATCHES},
@@ -54,7 +56,7 @@ def points(network: str) -> dict[str, dict]:
         "transformations": {
             n: rat(transforms=",".join(TRANSFORMS[:n])) for n in range(1, len(TRANSFORMS) + 1)
         },
-        "replicas": {n: rat(strategy=strategy(n)) for n in REPLICAS},
+        "replicas": {n: rat(replicas=n) for n in REPLICAS},
     }
 
 
@@ -66,10 +68,10 @@ def main(argv) -> None:
         cpu, [tf.config.LogicalDeviceConfiguration()] * max(REPLICAS)
     )
     panels = points(_NETWORK.value)
-    seen = {images for steps in panels.values() for _, images in steps.values()}
+    images = {seen[1:] for steps in panels.values() for _, seen in steps.values()}
     passes = {
         (kind, multiple, size, batch): step_lib.Pass(kind, _NETWORK.value, size, multiple * batch)
-        for size, batch in seen
+        for size, batch in images
         for kind, multiple in step_lib.PASSES["rat"]
     }
     steps = [step for found in panels.values() for step, _ in found.values()]
@@ -77,15 +79,15 @@ def main(argv) -> None:
         for each in [*steps, *passes.values()]:
             each.run()
 
-    def bare(size, batch):
+    def bare(replicas, size, batch):
         kinds = step_lib.PASSES["rat"]
-        return sum(np.median(passes[k, n, size, batch].seconds) for k, n in kinds)
+        return replicas * sum(np.median(passes[k, n, size, batch].seconds) for k, n in kinds)
 
     figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
     for axis, (name, found) in zip(axes.flat, panels.items()):
         numbers = list(found)
         whole = [1e3 * np.median(step.seconds) for step, _ in found.values()]
-        parts = [1e3 * bare(*images) for _, images in found.values()]
+        parts = [1e3 * bare(*seen) for _, seen in found.values()]
         axis.plot(numbers, whole, "o-", label="RAT step")
         axis.plot(numbers, parts, "s--", label="its bare passes")
         axis.set(xlabel=name, ylabel="ms", ylim=(0, None), xticks=numbers)
