@@ -36,7 +36,7 @@ import numpy as np
 import tensorflow as tf
 from absl import flags
 
-from benchmarks import step
+from benchmarks import steps
 from rat_tf import cli
 from rat_tf import config as config_lib
 
@@ -93,7 +93,7 @@ def machine_cpu() -> float:
 
 def measure(torch: Torch, variants, turns: int) -> tuple[dict, float, float]:
     """Seconds of all turns by (method, implementation), "waiting" and "others"."""
-    ours = {method: step.Step(method, "wrn-28-2", 32, 50) for method in METHODS}
+    ours = {method: steps.Step(method, "wrn-28-2", 32, 50) for method in METHODS}
     theirs = [(method, variant) for method in METHODS for variant in variants]
     for method, variant in theirs:  # memory, oneDNN's and torch.compile's first steps
         torch.seconds(variant, method)

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 from absl import app, flags
 
-from benchmarks import step as step_lib
+from benchmarks import steps as lib
 
 TRANSFORMS = (
     "noise:1",
@@ -47,16 +47,18 @@ def points(network: str) -> dict[str, dict]:
     """For each panel the steps by the number on its axis, and (replicas, size, batch of each)."""
 
     def rat(size=32, batch=40, replicas=1, **options):
-        step = step_lib.Step("rat", network, size, batch, strategy(replicas), **options)
+        step = lib.Step("rat", network, size, batch, strategy(replicas), **options)
         return step, (replicas, size, batch // replicas)
 
+    def transforming(n):
+        return rat(transforms=",".join(TRANSFORMS[:n]))
+
+    common = rat()  # the one point that is in three panels: two transformations, one replica
     return {
         "unlabelled images per step": {b: rat(batch=b) for b in BATCHES},
-        "height and width of the images": {s: rat(size=s) for s in SIZES},
-        "transformations": {
-            n: rat(transforms=",".join(TRANSFORMS[:n])) for n in range(1, len(TRANSFORMS) + 1)
-        },
-        "replicas": {n: rat(replicas=n) for n in REPLICAS},
+        "height and width of the images": {s: common if s == 32 else rat(size=s) for s in SIZES},
+        "transformations": {n: common if n == 2 else transforming(n) for n in (1, 2, 3, 4, 5)},
+        "replicas": {n: common if n == 1 else rat(replicas=n) for n in REPLICAS},
     }
 
 
@@ -70,17 +72,17 @@ def main(argv) -> None:
     panels = points(_NETWORK.value)
     images = {seen[1:] for steps in panels.values() for _, seen in steps.values()}
     passes = {
-        (kind, multiple, size, batch): step_lib.Pass(kind, _NETWORK.value, size, multiple * batch)
+        (kind, multiple, size, batch): lib.Pass(kind, _NETWORK.value, size, multiple * batch)
         for size, batch in images
-        for kind, multiple in step_lib.PASSES["rat"]
+        for kind, multiple in lib.PASSES["rat"]
     }
-    steps = [step for found in panels.values() for step, _ in found.values()]
+    steps = {step for found in panels.values() for step, _ in found.values()}
     for _ in range(_TURNS.value):
         for each in [*steps, *passes.values()]:
             each.run()
 
     def bare(replicas, size, batch):
-        kinds = step_lib.PASSES["rat"]
+        kinds = lib.PASSES["rat"]
         return replicas * sum(np.median(passes[k, n, size, batch].seconds) for k, n in kinds)
 
     figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")

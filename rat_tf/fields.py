@@ -90,12 +90,10 @@ _DEFINE = {
 }
 
 
-def define(config_class, flag_values) -> None:
+def define(config_class, registry) -> None:
     """Defines one absl flag per field."""
     for field in dataclasses.fields(config_class):
-        _DEFINE[field.type](
-            field.name, field.default, field.metadata["help"], flag_values=flag_values
-        )
+        _DEFINE[field.type](field.name, field.default, field.metadata["help"], flag_values=registry)
 
 
 # ---- checks: None where a value is right, else what was expected and found

@@ -1,7 +1,7 @@
 """Values given to flags, on a command line or in a flagfile, and the `Config` that they make.
 
-Values are a dictionary with all fields of a `Config`. Each is checked when a `Config` is made of
-them, and that they go together.
+Values are a dictionary with all fields of a `Config`. Types are checked while parsing; ranges, and
+whether values go together, when a `Config` is made of them.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from sklearn import datasets
 
 from rat_tf import adversary, cli, methods, networks, transforms
 from rat_tf import config as config_lib
-from rat_tf.data import augment
+from rat_tf.data import augment, examples
 
 LABELED, UNLABELED = 10, 30  # of each moon
 NOISE = 0.1
@@ -113,7 +113,8 @@ def train(labeled: Points, unlabeled: Points, transform, iterations: int, seed: 
     # All steps in one call: a step as small as this takes less time than its call from Python.
     model.compile(tf.keras.optimizers.Adam(epsilon=1e-8), steps_per_execution=iterations)
     batch = tf.data.Dataset.from_tensors((tuple(labeled), unlabeled.points))
-    model.fit(batch.repeat(), steps_per_epoch=iterations, verbose=0)
+    batch = batch.repeat().with_options(examples.options())
+    model.fit(batch, steps_per_epoch=iterations, verbose=0)
     return model
 
 

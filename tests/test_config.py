@@ -35,6 +35,7 @@ from rat_tf import transforms
         ({"method": "pseudo_label", "mixup": True}, ["--mixup", "pseudo_label", "mixmatch"]),
         ({"method": "vat", "padding": "edge"}, ["--padding", "vat"]),
         ({"mixup_alpha": 2.0}, ["--mixup_alpha", "without --mixup"]),
+        ({"mixup": True, "kl_direction": "adversarial_clean"}, ["--kl_direction", "--mixup"]),
         ({"method": "mixmatch", "power_iterations": 1}, ["--power_iterations", "mixmatch"]),
         ({"method": "mean_teacher", "ema_decay": 0.0}, ["--ema_decay", "teacher", "> 0"]),
         ({"evaluate": "teacher"}, ["--ema_decay", "teacher", "> 0"]),

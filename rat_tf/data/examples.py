@@ -118,10 +118,10 @@ def decoded(dataset: tf.data.Dataset, size: int, channels: int) -> Iterator[tupl
 
 
 def options() -> tf.data.Options:
-    """For every tf.data pipeline: no autotuning, which costs up to a minute when one is dropped.
+    """No autotuning, which costs up to a minute when a pipeline is dropped.
 
     Its thread wakes after 10, 20, 40, … ms, at last once a minute, and TensorFlow 2.15 often fails
-    to wake it for the end. AUTOTUNE then stands for as many threads as there are cores.
+    to wake it for the end. AUTOTUNE then stands for as many threads as cores, at most 16.
     """
     found = tf.data.Options()
     found.autotune.enabled = False

@@ -84,7 +84,7 @@ class _Block(tf.keras.layers.Layer):
 
 
 def _activation(x, training):
-    # Inference has no use for the gradient, and an exported graph no place.
+    # Only training keeps activations; in an exported graph the gradient would have to be stored.
     return _remembering_outputs(x) if training else tf.nn.leaky_relu(x, LEAK)
 
 

@@ -29,8 +29,8 @@ def warp(images, displacement, padding: str = "zeros", sampler: str = "resampler
     """Samples `images` [B,H,W,C] at the grid plus `displacement` [B,H,W,2] = (δx, δy), bilinearly.
 
     Outside the image a sample is zero (`padding="zeros"`: the neighbours outside weigh in as
-    zeros) or the nearest border pixel (`"edge"`). A NaN displacement gives a zero or a border
-    pixel, too: it can neither crash the process nor spread.
+    zeros) or the nearest border pixel (`"edge"`). A NaN displacement gives zero with either
+    padding: it can neither crash the process nor spread.
 
     `sampler="resampler"` is tfa's C++ kernel, the faster one; `"gather"` is plain TensorFlow, which
     XLA can compile. `tfa.image.transform` has no gradient for its parameters, and

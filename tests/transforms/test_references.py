@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from rat_tf import transforms
+from rat_tf.transforms import sampling
 from tests.transforms import reference
 
 H, W, C = 7, 9, 3
@@ -186,3 +187,21 @@ def test_operator_norm_equals_largest_singular_value(dtype, rtol):
     actual = transforms.Affine(1.0).norm(tf.constant(matrices))
     assert actual.dtype == dtype
     np.testing.assert_allclose(actual, expected, rtol=rtol)
+
+
+@paddings
+@samplers
+def test_a_displacement_that_is_no_number_gives_zero(padding, sampler):
+    images = tf.constant(1 + np.random.default_rng(0).uniform(size=(2, H, W, C)))
+    displacement = np.zeros((2, H, W, 2))
+    displacement[0, 3, 4] = np.nan
+    with tf.GradientTape() as tape:
+        moves = tf.constant(displacement)
+        tape.watch([images, moves])
+        result = sampling.warp(images, moves, padding, sampler)
+        loss = tf.reduce_sum(result)
+    expected = images.numpy()
+    expected[0, 3, 4] = 0
+    np.testing.assert_allclose(result, expected, atol=1e-12)
+    for gradient in tape.gradient(loss, [images, moves]):
+        assert np.all(np.isfinite(gradient))
