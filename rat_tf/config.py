@@ -144,8 +144,8 @@ class Config:
     sampler: str = fields.flag(
         "auto",
         "Machine",
-        "Bilinear sampling by tfa's kernel (resampler), or by plain TensorFlow for XLA to compile "
-        "(gather); auto: gather with --jit_compile, else resampler.",
+        "Bilinear sampling by tfa's kernel for CPUs (resampler), or by plain TensorFlow (gather); "
+        "auto: gather on GPUs and with --jit_compile, else resampler.",
         choices=("auto", *sampling.SAMPLERS),
     )
 
@@ -396,7 +396,7 @@ class Config:
             return None
         sampler = self.sampler
         if sampler == "auto":
-            sampler = "gather" if self.jit_compile else "resampler"
+            sampler = sampling.fastest(self.jit_compile)
         composite = transforms.parse(self.transforms, self.padding or "zeros", sampler)
         if self.method == "vat":
             noises = [t for t in composite.transforms if isinstance(t, transforms.Noise)]

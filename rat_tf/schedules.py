@@ -31,9 +31,18 @@ def ema_decay(step, decay: float) -> tf.Tensor:
     return tf.minimum((1.0 + t) / (10.0 + t), decay)
 
 
-def learning_rate(initial: float, decay_at: int, decay: float):
-    """`initial`, multiplied by `decay` after `decay_at` steps (the paper: 0.2 after 400,000)."""
-    # Keras keeps the first rate at the boundary itself, and steps count from 0.
-    return tf.keras.optimizers.schedules.PiecewiseConstantDecay(
-        [decay_at - 1], [initial, initial * decay]
-    )
+class LearningRate(tf.keras.optimizers.schedules.LearningRateSchedule):
+    """`initial`, multiplied by `decay` after `decay_at` steps (the paper: 0.2 after 400,000).
+
+    Keras' own PiecewiseConstantDecay branches on the step, for which a GPU would have to hand it
+    to the host at every step.
+    """
+
+    def __init__(self, initial: float, decay_at: int, decay: float):
+        self._initial, self._decay_at, self._decay = initial, decay_at, decay
+
+    def __call__(self, step) -> tf.Tensor:
+        return tf.where(step < self._decay_at, self._initial, self._initial * self._decay)
+
+    def get_config(self) -> dict:
+        return {"initial": self._initial, "decay_at": self._decay_at, "decay": self._decay}

@@ -15,7 +15,18 @@ import sys
 
 import tensorflow as tf
 
-from rat_tf import checkpoints, cli, data, devices, figures, methods, runs, schedules, watching
+from rat_tf import (
+    checkpoints,
+    cli,
+    data,
+    devices,
+    figures,
+    methods,
+    optimizers,
+    runs,
+    schedules,
+    watching,
+)
 from rat_tf import config as config_lib
 from rat_tf.data import preprocess, streams
 
@@ -185,10 +196,8 @@ def build(config: config_lib.Config, images: data.Data) -> methods.Method:
 
 def compiled(model: methods.Method, config: config_lib.Config, example) -> methods.Method:
     """The model with its optimiser and all variables, made by an `example` batch of images."""
-    rate = schedules.learning_rate(config.learning_rate, config.decay_at, config.decay)
-    optimizer = tf.keras.optimizers.Adam(
-        rate, epsilon=1e-8, weight_decay=config.weight_decay or None
-    )
+    rate = schedules.LearningRate(config.learning_rate, config.decay_at, config.decay)
+    optimizer = optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay or None)
     model.compile(
         optimizer,
         jit_compile=config.jit_compile,

@@ -69,8 +69,11 @@ class Curves(tf.keras.callbacks.Callback):
 class Progress(tf.keras.callbacks.ProgbarLogger):
     """Keras' progress bar in a terminal, with the few numbers that matter; else a line a time."""
 
+    REFRESH = 0.5  # seconds between two looks: each waits for the device to be done with its step
+
     def __init__(self, config: config_lib.Config, start: int):
         super().__init__(count_mode="steps")
+        self._shown = 0.0
         self._total = config.iterations
         self._began = time.time()
         self._start = start
@@ -80,7 +83,9 @@ class Progress(tf.keras.callbacks.ProgbarLogger):
         super().set_params({**params, "verbose": int(self._bar)})
 
     def on_train_batch_end(self, batch, logs=None):
-        super().on_train_batch_end(batch, _only(SHOWN, logs))
+        if self._bar and time.time() - self._shown >= self.REFRESH:
+            super().on_train_batch_end(batch, _only(SHOWN, logs))
+            self._shown = time.time()
 
     def on_epoch_end(self, epoch, logs=None):
         shown = _only(SHOWN, logs)

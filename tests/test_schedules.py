@@ -29,12 +29,12 @@ def test_rampup_follows_a_variable_inside_a_graph():
 
 
 def test_learning_rate_decays_once():
-    rate = schedules.learning_rate(0.003, decay_at=400, decay=0.2)
+    rate = schedules.LearningRate(0.003, decay_at=400, decay=0.2)
     np.testing.assert_allclose([rate(step) for step in (0, 1, 399)], 0.003, rtol=1e-6)
     np.testing.assert_allclose([rate(step) for step in (401, 10**6)], 0.0006, rtol=1e-6)
 
 
 def test_learning_rate_serves_exactly_decay_at_steps():
     """`optimizer.iterations` counts the steps made: at 400 there have been 400 of them."""
-    rate = schedules.learning_rate(0.003, decay_at=400, decay=0.2)
+    rate = schedules.LearningRate(0.003, decay_at=400, decay=0.2)
     np.testing.assert_allclose(rate(tf.constant(400, tf.int64)), 0.0006, rtol=1e-6)

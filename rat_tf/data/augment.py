@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import tensorflow as tf
 
 PHILOX = {"alg": "philox"}  # by name: left to TensorFlow, XLA would draw differently
@@ -25,26 +26,18 @@ class Augmentation:
 
     def __call__(self, images, seed, rows) -> tf.Tensor:
         """Augments `images`; `rows` cuts what is drawn for `rows.total` images to these ones."""
-        shift_seed, flip_seed, noise_seed = tf.unstack(tf.random.split(seed, 3, PHILOX["alg"]))
-        count = rows.total if self.granularity == "image" else 1
-        if self.shift:
-            bounds = {"minval": -self.shift, "maxval": self.shift + 1, "dtype": tf.int32}
-            shift = tf.random.stateless_uniform([count, 2], shift_seed, **bounds, **PHILOX)
+        seeds = tf.random.split(seed, 3, PHILOX["alg"])  # of shift, flip and noise
+        if self.shift or self.flip:
+            count = rows.total if self.granularity == "image" else 1
+            bounds = {"minval": -self.shift, "maxval": self.shift + 1, "dtype": tf.int64}
+            shift = tf.random.stateless_uniform([count, 2], seeds[0], **bounds, **PHILOX)
+            flip = tf.random.stateless_uniform([count], seeds[1], **PHILOX) < 0.5 * self.flip
             if self.granularity == "image":
-                images = _shift_each(images, rows(shift))
-            else:
-                images = _shift_all(images, shift[0], self.shift)
-        if self.flip:
-            coin = tf.random.stateless_uniform([count], flip_seed, **PHILOX) < 0.5
-            if self.granularity == "image":
-                coin = rows(coin)
-            else:
-                coin = tf.broadcast_to(coin, images.shape[:1])
-            # The older `where` selects whole images; the newer one would broadcast, far slower.
-            images = tf.compat.v1.where(coin, tf.reverse(images, axis=[2]), images)
+                shift, flip = rows(shift), rows(flip)
+            images = _moved(images, shift, flip)
         if self.noise:
             shape = [rows.total, *images.shape[1:]]
-            noise = tf.random.stateless_normal(shape, noise_seed, **PHILOX)
+            noise = tf.random.stateless_normal(shape, seeds[2], **PHILOX)
             images += self.noise * rows(noise)
         return images
 
@@ -59,25 +52,23 @@ def build(config) -> Augmentation:
     )
 
 
-def _shift_all(images, shift, largest: int) -> tf.Tensor:
-    """One crop for the batch: a pad, a roll and a slice of the middle, which nothing rolls into.
+def _moved(images, shift, flip) -> tf.Tensor:
+    """Images shifted by (down, right), then flipped: one gather of pixels [B·H·W, C].
 
-    A slice that begins at `shift` would be a little cheaper, but XLA would compile it anew for
-    every shift, and with it the whole step.
+    `shift` is [B or 1, 2], `flip` [B or 1]. A slice or a roll at a drawn place would wait for the
+    host to read it back from a GPU, and XLA would compile a slice anew for every shift. Integers
+    have 64 bits, because TensorFlow adds up those of 32 on the host.
     """
-    border = [largest, largest]
-    padded = tf.pad(images, [[0, 0], border, border, [0, 0]], "REFLECT")
-    rolled = tf.roll(padded, -shift, axis=[1, 2])
-    return rolled[:, largest:-largest, largest:-largest]
+    count, height, width, channels = images.shape
+    right = np.arange(width)
+    row = _reflected(shift[:, :1] + np.arange(height), height)
+    column = tf.where(flip[:, tf.newaxis], right[::-1], right)
+    column = _reflected(shift[:, 1:] + column, width)
+    place = row[:, :, tf.newaxis] * width + column[:, tf.newaxis]
+    place += np.arange(count)[:, np.newaxis, np.newaxis] * (height * width)
+    return tf.gather(tf.reshape(images, [-1, channels]), place)
 
 
-def _shift_each(images, shift) -> tf.Tensor:
-    """A shift [B, 2] = (rows, columns) for every image, by gathering along each axis."""
-    for axis in (1, 2):
-        size = images.shape[axis]
-        index = tf.range(size)[tf.newaxis] + shift[:, axis - 1, tf.newaxis]
-        index = (size - 1) - tf.abs((size - 1) - tf.abs(index))  # reflect at both borders
-        if axis == 2:
-            index = tf.repeat(index[:, tf.newaxis], images.shape[1], axis=1)
-        images = tf.gather(images, index, axis=axis, batch_dims=axis)
-    return images
+def _reflected(index, size: int) -> tf.Tensor:
+    """Places less than `size` beyond either border, mirrored at its pixel into [0, size)."""
+    return (size - 1) - tf.abs((size - 1) - tf.abs(index))

@@ -72,8 +72,10 @@ class MixMatch(base.SemiSupervised):
             self.network(tf.gather(images, group), training=True, update_stats=number == 0)
             for number, group in enumerate(groups)
         ]
-        logits = tf.gather(tf.concat(logits, axis=0), np.argsort(np.concatenate(groups)))
-        return tf.cast(logits, tf.float32)
+        logits = tf.cast(tf.concat(logits, axis=0), tf.float32)
+        # Back to their places by a scatter: a gather's gradient would be sparse, of unknown shape.
+        places = np.concatenate(groups)[:, np.newaxis]
+        return tf.scatter_nd(places, logits, np.array(logits.shape))
 
     def weight(self, step):
         return self.consistency * schedules.linear_rampup(step, self.consistency_rampup)

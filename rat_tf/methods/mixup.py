@@ -20,10 +20,10 @@ def mix(images, targets, alpha: float, seed, rows: draws.Rows):
     λ' = max(λ, 1 - λ) >= 1/2, so that the mixture stays closer to a (MixMatch, equations 8 to 11).
     Partners are of the same replica; everything else is drawn for the global batch.
     """
-    coefficient_seed, order_seed = tf.unstack(tf.random.split(seed, 2, draws.ALGORITHM))
-    coefficient = rows(coefficients(rows.total, alpha, coefficient_seed))
+    seeds = tf.random.split(seed, 2, draws.ALGORITHM)
+    coefficient = rows(coefficients(rows.total, alpha, seeds[0]))
     # A permutation of the replica's rows: the order of random numbers of their own.
-    numbers = tf.random.stateless_uniform([rows.total], order_seed, alg=draws.ALGORITHM)
+    numbers = tf.random.stateless_uniform([rows.total], seeds[1], alg=draws.ALGORITHM)
     partner = tf.argsort(rows(numbers))
 
     def mixed(values):
@@ -42,7 +42,7 @@ def coefficients(count: int, alpha: float, seed) -> tf.Tensor:
     """
     table = tf.constant(_quantiles(alpha), tf.float32)
     place = POINTS * tf.random.stateless_uniform([count], seed, alg=draws.ALGORITHM)
-    below = tf.minimum(tf.cast(place, tf.int32), POINTS - 1)
+    below = tf.minimum(tf.cast(place, tf.int64), POINTS - 1)
     fraction = place - tf.cast(below, tf.float32)
     return (1 - fraction) * tf.gather(table, below) + fraction * tf.gather(table, below + 1)
 

@@ -1,5 +1,6 @@
 """Affine transformation of the pixel grid under the operator norm."""
 
+import numpy as np
 import tensorflow as tf
 
 from rat_tf.transforms import base, sampling
@@ -14,9 +15,9 @@ class Affine(base.SpatialTransform):
         return (2, 3)
 
     def displacement(self, offset, height, width):
-        x, y = sampling.grid(height, width, offset.dtype)
-        homogeneous = tf.stack([x, y, tf.ones_like(x)], axis=-1)
-        return tf.einsum("hwk,bdk->bhwd", homogeneous, offset)
+        places = sampling.grid(height, width)
+        homogeneous = np.concatenate([places, np.ones([height, width, 1])], axis=-1)
+        return tf.einsum("hwk,bdk->bhwd", tf.constant(homogeneous, offset.dtype), offset)
 
     def steepest(self, gradient):
         """The polar factor U Vᵀ of the gradient G = U Σ Vᵀ: ⟨G, U Vᵀ⟩ is the nuclear norm.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from rat_tf.transforms import base
@@ -31,7 +32,7 @@ class Composite:
         fold_in = tf.random.experimental.stateless_fold_in
         return [
             t.random_direction(batch_size, image_shape, fold_in(seed, i, "philox"), dtype)
-            for i, t in enumerate(self.transforms)
+            for i, t in zip(np.arange(len(self.transforms)), self.transforms)  # 64 bits
         ]
 
     def apply(self, images, offsets) -> tf.Tensor:

@@ -18,11 +18,19 @@ PADDINGS = ("zeros", "edge")
 SAMPLERS = ("resampler", "gather")
 
 
-def grid(height: int, width: int, dtype=tf.float32) -> tuple[tf.Tensor, tf.Tensor]:
-    """Normalised coordinates (x, y) of every pixel, each [H, W]."""
-    x = tf.linspace(tf.constant(-1, dtype), tf.constant(1, dtype), width)
-    y = tf.linspace(tf.constant(-1, dtype), tf.constant(1, dtype), height)
-    return tuple(tf.meshgrid(x, y))
+def fastest(compiled: bool) -> str:
+    """The sampler for this machine: tfa's kernel on CPUs, plain TensorFlow elsewhere.
+
+    XLA cannot compile tfa's, and the wheels of tfa 0.23 hold none for GPUs: TensorFlow would run it
+    on the host, and copy the images there and back for every warp.
+    """
+    return "gather" if compiled or tf.config.list_physical_devices("GPU") else "resampler"
+
+
+def grid(height: int, width: int) -> np.ndarray:
+    """Normalised coordinates (x, y) of every pixel, float64 [H, W, 2]."""
+    x, y = np.linspace(-1, 1, width), np.linspace(-1, 1, height)
+    return np.stack(np.meshgrid(x, y), axis=-1)
 
 
 def warp(images, displacement, padding: str = "zeros", sampler: str = "resampler") -> tf.Tensor:
@@ -32,9 +40,9 @@ def warp(images, displacement, padding: str = "zeros", sampler: str = "resampler
     zeros) or the nearest border pixel (`"edge"`). A NaN displacement gives zero with either
     padding: it can neither crash the process nor spread.
 
-    `sampler="resampler"` is tfa's C++ kernel, the faster one; `"gather"` is plain TensorFlow, which
-    XLA can compile. `tfa.image.transform` has no gradient for its parameters, and
-    `tfa.image.dense_image_warp` none for most pixels at the identity: neither can serve the search.
+    `sampler="resampler"` is tfa's C++ kernel, `"gather"` plain TensorFlow. `tfa.image.transform`
+    has no gradient for its parameters, and `tfa.image.dense_image_warp` none for most pixels at the
+    identity: neither can serve the search.
     """
     size, dtype = np.array(images.shape[2:0:-1]), images.dtype.as_numpy_dtype
     place = np.stack(np.meshgrid(*map(np.arange, size)), axis=-1).astype(dtype)  # (x, y) of pixels
@@ -63,8 +71,9 @@ def _gather(images, place, shift) -> tf.Tensor:
     # The shift is split without the place: in the sum of both, 1e-6 would be rounded away.
     whole = tf.floor(shift)
     x_weight, y_weight = tf.split(shift - whole, 2, axis=-1)
-    x, y = tf.unstack(tf.cast(place + whole, tf.int32) + 1, axis=-1)
-    corner = y * width + x
+    # 64 bits: integers of 32 would be added up on the host and not on a GPU.
+    place = tf.cast(place + whole, tf.int64) + 1
+    corner = place[..., 1] * width + place[..., 0]
 
     def neighbour(offset):
         return tf.gather(pixels, corner + offset, batch_dims=1)

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from rat_tf.transforms import base
+from rat_tf.transforms import base, sampling
 
 GRID = 4  # the paper's m = 16 control points
 
@@ -27,12 +27,6 @@ class ThinPlateSpline(base.SpatialTransform):
         return tf.reshape(tf.einsum("pj,bjd->bpd", matrix, offset), [-1, height, width, 2])
 
 
-def _points(height: int, width: int) -> np.ndarray:
-    """(x, y) of an evenly spaced height × width grid spanning [-1, 1]², [height·width, 2]."""
-    y, x = np.meshgrid(np.linspace(-1, 1, height), np.linspace(-1, 1, width), indexing="ij")
-    return np.stack([x.ravel(), y.ravel()], axis=1)
-
-
 def _kernel(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """U(r) = r² log r between all pairs, zero at r = 0."""
     square = ((a[:, None] - b[None]) ** 2).sum(-1)
@@ -45,7 +39,8 @@ def _interpolation_matrix(height: int, width: int) -> np.ndarray:
 
     The spline Σ_j w_j U(|p - c_j|) + α·(1, p) has [w; α] = [[K, P], [Pᵀ, 0]]⁻¹ [v; 0].
     """
-    control, pixels = _points(GRID, GRID), _points(height, width)
+    control = sampling.grid(GRID, GRID).reshape(-1, 2)
+    pixels = sampling.grid(height, width).reshape(-1, 2)
     polynomial = np.hstack([np.ones((len(control), 1)), control])
     system = np.block([[_kernel(control, control), polynomial], [polynomial.T, np.zeros((3, 3))]])
     basis = np.hstack([_kernel(pixels, control), np.ones((len(pixels), 1)), pixels])

@@ -1,0 +1,146 @@
+"""What the graph of a training step may not contain, for every method."""
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework import kernels
+
+from rat_tf import config as config_lib
+from rat_tf import methods, train
+from rat_tf.data import preprocess
+
+TRANSFORMS = "noise:1,channel:0.001,affine:0.6,tps:1,flow:0.01"
+OPTIONS = {
+    **{method: {} for method in config_lib.METHODS},
+    "rat": {"transforms": TRANSFORMS, "ascent": "steepest", "epsilon_rampup": 10},
+    "random": {"transforms": TRANSFORMS, "padding": "edge"},
+    "rat with mixup": {"mixup": True},
+}
+
+
+def build(name, **changes):
+    config = config_lib.Config(
+        method=name.partition(" ")[0],
+        network="wrn-10-1",
+        augment_flip=True,
+        augment_noise=0.1,
+        augment_granularity="image",
+        **OPTIONS[name],
+        **changes,
+    )
+    layer = preprocess.Scale()
+    model = methods.build(config, 10, layer)
+    return train.compiled(model, config, layer(tf.zeros([1, 8, 8, 3], tf.uint8)))
+
+
+def batch(name):
+    images = tf.zeros([4, 8, 8, 3], tf.uint8)
+    return (images, tf.zeros([4], tf.int64)), images[: 0 if name == "supervised" else 4]
+
+
+def live_operations(graph):
+    """The operations that the outputs of a function, or its effects, depend on."""
+    waiting = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
+    found = {}
+    while waiting:
+        op = waiting.pop()
+        if op.name not in found:
+            found[op.name] = op
+            waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return list(found.values())
+
+
+@pytest.fixture(scope="module", params=OPTIONS)
+def operations(request):
+    model = build(request.param, sampler="gather")
+    step = tf.function(model.train_step).get_concrete_function(batch(request.param))
+    return live_operations(step.graph)
+
+
+def gpu_kernel(op):
+    """The definition of the kernel that would run an operation on a GPU; None if there is none."""
+
+    def fits(kernel, device):
+        return kernel.device_type == device and all(
+            op.get_attr(c.name).as_datatype_enum in c.allowed_values.list.type
+            for c in kernel.constraint
+        )
+
+    registered = kernels.get_registered_kernels_for_op(op.type).kernel
+    devices = ("GPU", "DEFAULT")  # kernels for any device serve where there is none for GPUs
+    return next((k for device in devices for k in registered if fits(k, device)), None)
+
+
+def arguments(op):
+    """The inputs of an operation by the names of its definition."""
+    inputs, found = list(op.inputs), {}
+    for argument in op.op_def.input_arg:
+        count = 1
+        if argument.number_attr:
+            count = op.get_attr(argument.number_attr)
+        elif argument.type_list_attr:
+            count = len(op.get_attr(argument.type_list_attr))
+        found[argument.name], inputs = inputs[:count], inputs[count:]
+    return found
+
+
+def is_known_beforehand(tensor):
+    """Whether a tensor follows from constants and static shapes: it is folded into a constant."""
+    return tensor.op.type in ("Const", "Shape", "ShapeN", "Size") or (
+        bool(tensor.op.inputs) and all(map(is_known_beforehand, tensor.op.inputs))
+    )
+
+
+def test_nothing_waits_for_the_host(operations):
+    """On a GPU every operation has a kernel, and none takes an input that the host must first see.
+
+    By the registry of kernels, which TensorFlow has without a GPU, too. Integers of 32 bits are
+    kept in the host's memory by most kernels: what is drawn or computed on the device must not
+    be one of them.
+    """
+    waits = []
+    for op in operations:
+        if op.type in ("Placeholder", "NoOp") or all(map(is_known_beforehand, op.outputs)):
+            continue
+        kernel = gpu_kernel(op)
+        if kernel is None:
+            waits.append(f"{op.type} {op.name}: no kernel")
+            continue
+        for name, tensors in arguments(op).items():
+            on_host = name in kernel.host_memory_arg
+            for tensor in tensors:
+                if on_host and tensor.dtype != tf.resource and not is_known_beforehand(tensor):
+                    waits.append(f"{op.type} {op.name}: {name} from {tensor.name}")
+    assert not waits, "\n".join(waits)
+
+
+def test_no_python(operations):
+    assert not [op.name for op in operations if "PyFunc" in op.type]
+
+
+def test_shapes_are_static(operations):
+    dynamic = [
+        tensor.name
+        for op in operations
+        for tensor in op.outputs
+        # The last output of this one is room for the kernels of GPUs, of a size that they know.
+        if not tensor.shape.is_fully_defined() and op.type != "FusedBatchNormV3"
+    ]
+    assert not dynamic
+
+
+def test_a_step_is_traced_once():
+    model = build("rat")
+    data = tf.data.Dataset.from_tensors(batch("rat")).repeat()
+    for _ in range(2):
+        model.fit(data, steps_per_epoch=2, epochs=2, verbose=0)
+    assert model.train_function.experimental_get_tracing_count() == 1
+
+
+def test_warps_on_gpus_are_by_a_sampler_that_they_have(monkeypatch):
+    assert config_lib.Config().transform().transforms[1].sampler == "resampler"
+    assert config_lib.Config(jit_compile=True).transform().transforms[1].sampler == "gather"
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [f"{kind}:0"])
+    assert config_lib.Config().transform().transforms[1].sampler == "gather"
+    assert config_lib.Config(sampler="resampler").transform().transforms[1].sampler == "resampler"
+    registered = kernels.get_registered_kernels_for_op("Addons>Resampler").kernel
+    assert {kernel.device_type for kernel in registered} == {"CPU"}
