@@ -17,9 +17,10 @@ the median over the turns, "best" the fastest turn. "ours/theirs", of the median
 that we are faster; the number that counts is the one against the fastest variant.
 
 Two numbers say whether to believe the others. "waiting" is the largest share of a core that one
-side used while it was the other's turn. "others" is how many cores the rest of the machine used:
-one busy core made PyTorch's step several times slower (its OpenMP threads spin while they wait for
-the slowest of them), so that on a shared machine the ratios flatter us. Above 0.1 measure again.
+side used while it was the other's turn. "others" is how many cores all else used, the host of a
+virtual machine included: one busy core made PyTorch's step several times slower (its OpenMP threads
+spin while they wait for the slowest of them), so that on a shared machine the ratios flatter us.
+Above 0.1 measure again.
 """
 
 from __future__ import annotations
@@ -86,9 +87,9 @@ class Torch:
 
 
 def machine_cpu() -> float:
-    """CPU seconds that all processes have used: user, nice and system time."""
-    first = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0]
-    return sum(map(int, first.split()[1:4])) / TICKS
+    """CPU seconds gone from this machine: user, nice and system time, and what its host took."""
+    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return sum(int(fields[i]) for i in (1, 2, 3, 8)) / TICKS
 
 
 def measure(torch: Torch, variants, turns: int) -> tuple[dict, float, float]:

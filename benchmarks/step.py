@@ -9,13 +9,16 @@ Keras' loop), on random pixels of SVHN's size and the paper's batch of 50 + 50. 
                forward and backward over 50
   supervised   the supervised step on 100 labelled images
 
-All of them take turns, and medians over the turns are compared, so that whatever else the machine
-does falls on all alike. Two more steps have a network that costs next to nothing: what remains of
-a supervised step is the loop, metrics, optimiser and augmentation ("loop"); what a RAT step has on
-top of that are the transformations and the search ("search"). Both are shown as shares of the real
-RAT step. The first step of each model (tracing and all) is shown in seconds, the graph of the step
-by its number of operations, and the memory as the largest resident size of a process that does
-nothing else, less what it had before its first step.
+All of them take turns, in an order that is drawn anew every time, and a ratio is that of one turn,
+so that whatever else the machine does falls on all alike; the median over the turns is shown, and
+behind a ratio how far its quartiles are apart. Two more steps have a network that costs next to
+nothing: what remains of a supervised step are the loop, metrics and augmentation, to which the
+optimiser's work on the real network is added ("loop"); what a RAT step has on top are the
+transformations and the search ("search"). Both are shown as shares of the real RAT step.
+
+The time to the end of the first step (building, tracing and all) and the memory are those of a
+process that does nothing else; memory is its largest resident size less what it had before its
+first step. The graph of a step is shown by its number of operations.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ from __future__ import annotations
 import csv
 import json
 import multiprocessing
+import os
+import time
 
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
 
@@ -32,26 +37,31 @@ import tensorflow as tf
 from absl import app, flags
 
 from benchmarks import steps as lib
+from benchmarks import trace
 from rat_tf import flag_values
 from rat_tf.data import examples
 
 _NETWORKS = flags.DEFINE_list("networks", ["wrn-28-2", "wrn-10-1"], "Networks to measure.")
-_ROUNDS = flags.DEFINE_integer("rounds", 12, "Turns of each; medians count.", lower_bound=3)
+_ROUNDS = flags.DEFINE_integer("rounds", 12, "Turns of each; medians count.", lower_bound=1)
 _BATCH = flags.DEFINE_integer("batch", 50, "Labelled images, and as many unlabelled ones.")
 _SIZE = flags.DEFINE_integer("size", 32, "Height and width of the images.")
 _OUTPUT = flags.DEFINE_string("output", "", "Also write <output>.csv and <output>.json.")
-_PROFILE = flags.DEFINE_string("profile", "", "Write a TensorBoard trace of RAT's step here.")
+_PROFILE = flags.DEFINE_string(
+    "profile", "", "Write TensorBoard traces to this folder, and show what they spend time on."
+)
 _JIT = flags.DEFINE_boolean("jit_compile", False, "Compile the steps with XLA.")
 _VARIANTS = flags.DEFINE_multi_string(
     "variant",
     [],
     "Also RAT with these flags: sampler=gather or steps_per_execution=10,….",
 )
-_MEMORY = flags.DEFINE_boolean("memory", True, "Measure memory, each in a process of its own.")
+_MEMORY = flags.DEFINE_boolean(
+    "memory", True, "Measure memory and the first step, each in a process of its own."
+)
 
 
-def peak_memory(method: str, network: str, size: int, batch: int) -> float:
-    """Megabytes that three steps add to the process."""
+def alone(method: str, network: str, size: int, batch: int, changes: dict) -> dict:
+    """Seconds to the end of the first step, and megabytes that three steps add to the process."""
 
     def largest():
         # Not getrusage: its maximum is inherited from the process that has started this one.
@@ -59,12 +69,16 @@ def peak_memory(method: str, network: str, size: int, batch: int) -> float:
             (line,) = (line for line in file if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
 
-    model = lib.model_of(method, network, size, jit_compile=False)
+    began = time.perf_counter()
+    model = lib.model_of(method, network, size, **changes)
     data = tf.data.Dataset.from_tensors(lib.batch_of(method, size, batch)).cache().repeat()
     data = data.with_options(examples.options())
     before = largest()
-    model.fit(data, steps_per_epoch=3, verbose=0)
-    return largest() - before
+    calls = changes.get("steps_per_execution", 1)
+    model.fit(data, steps_per_epoch=calls, verbose=0)
+    first = time.perf_counter() - began
+    model.fit(data, steps_per_epoch=2 * calls, verbose=0)
+    return {"first_step_s": first, "megabytes": largest() - before}
 
 
 def in_a_process(function, *arguments):
@@ -74,69 +88,76 @@ def in_a_process(function, *arguments):
 
 def variant(text: str) -> dict:
     """The flags of a --variant as fields of a `Config`."""
-    values = flag_values.of_arguments([f"--{flag}" for flag in text.split(",")])
-    return {name: values[name] for name in (flag.partition("=")[0] for flag in text.split(","))}
+    arguments = [f"--{flag}" for flag in text.split(",")]
+    values, defaults = flag_values.of_arguments(arguments), flag_values.of_arguments([])
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def measure(
     network: str, size: int, batch: int, rounds: int, jit: bool = False, variants=()
 ) -> list[dict]:
     """A row for each method and variant."""
-    steps = {m: lib.Step(m, network, size, batch, jit_compile=jit) for m in lib.METHODS}
-    for text in variants:
-        steps[f"rat {text}"] = lib.Step("rat", network, size, batch, **variant(text))
+    changes = {method: {"jit_compile": jit} for method in lib.METHODS}
+    changes |= {f"rat {text}": {"jit_compile": jit, **variant(text)} for text in variants}
+    methods = {name: name.partition(" ")[0] for name in changes}
+    steps = {n: lib.Step(methods[n], network, size, batch, **changes[n]) for n in changes}
     idle = {m: lib.Step(m, "pooled", size, batch, jit_compile=jit) for m in ("supervised", "rat")}
     kinds = sorted({p for passes in lib.PASSES.values() for p in passes})
     passes = {(k, n): lib.Pass(k, network, size, n * batch, jit) for k, n in kinds}
-    everything = [*steps.values(), *idle.values(), *passes.values()]
+    update = lib.Update(network, size)
+    everything = [*steps.values(), *idle.values(), *passes.values(), update]
+    rng = np.random.default_rng(0)
     for _ in range(rounds):
-        for each in everything:
-            each.run()
-    retraced = [m for m, step in steps.items() if step.traces() > 1]
+        for i in rng.permutation(len(everything)):
+            everything[i].run()
+    retraced = [name for name, step in steps.items() if step.traces() > 1]
     assert not retraced, f"traced more than once: {retraced}"
-    seconds = {m: float(np.median(step.seconds)) for m, step in steps.items()}
-    bare = {p: float(np.median(each.seconds)) for p, each in passes.items()}
-    loop, search = (float(np.median(idle[m].seconds)) for m in ("supervised", "rat"))
     rows = []
-    for method, step in steps.items():
+    for name, step in steps.items():
         operations = step.operations()
         python = [op for op in operations if "PyFunc" in op]
-        assert not python, f"{method} calls Python in its step: {python}"
-        passing = sum(bare[p] for p in lib.PASSES[method.partition(" ")[0]])
-        rows.append(
-            {
-                "network": network,
-                "method": method,
-                "ms": 1e3 * seconds[method],
-                "passes_ms": 1e3 * passing,
-                "per_passes": seconds[method] / passing,
-                "per_supervised": seconds[method] / seconds["supervised"],
-                "first_step_s": step.first,
-                "operations": sum(operations.values()),
-            }
-        )
-    shares = {"loop": loop / seconds["rat"], "search": (search - loop) / seconds["rat"]}
+        assert not python, f"{name} calls Python in its step: {python}"
+        seconds = np.array(step.seconds)
+        passing = sum(np.array(passes[p].seconds) for p in lib.PASSES[methods[name]])
+        row = {
+            "network": network,
+            "method": name,
+            "ms": 1e3 * np.median(seconds),
+            "passes_ms": 1e3 * np.median(passing),
+            **quartiles("per_passes", seconds / passing),
+            **quartiles("per_supervised", seconds / np.array(steps["supervised"].seconds)),
+            "operations": sum(operations.values()),
+        }
+        if _MEMORY.value:
+            row |= in_a_process(alone, methods[name], network, size, batch, changes[name])
+        rows.append(row)
+    loop, search, rest = (np.median(t.seconds) for t in (*idle.values(), update))
+    whole = np.median(steps["rat"].seconds)
+    shares = {"loop_share": (loop + rest) / whole, "search_share": (search - loop) / whole}
     print(
-        f"{network}: loop, metrics, optimiser, augmentation {shares['loop']:.1%} of a RAT step, "
-        f"transformations and search {shares['search']:.1%}"
+        f"{network}: loop, metrics, augmentation and optimiser {shares['loop_share']:.1%} of a "
+        f"RAT step, transformations and search {shares['search_share']:.1%}"
     )
-    for row in rows:
-        row.update({f"{name}_share": value for name, value in shares.items()})
-    return rows
+    return [{**row, **shares} for row in rows]
+
+
+def quartiles(name: str, ratios: np.ndarray) -> dict:
+    low, middle, high = np.percentile(ratios, [25, 50, 75])
+    return {name: middle, f"{name}_spread": high - low}
 
 
 def show(rows: list[dict]) -> None:
     print(
-        f"{'network':10}{'method':30}{'ms':>8}{'passes':>8}{'/passes':>9}{'/superv.':>9}"
-        f"{'first s':>9}{'ops':>7}{'MB':>8}"
+        f"{'network':10}{'method':30}{'ms':>8}{'passes':>8}{'/passes':>14}{'/superv.':>14}"
+        f"{'ops':>7}{'first s':>9}{'MB':>7}"
     )
     for row in rows:
-        memory = f"{row['megabytes']:8.0f}" if "megabytes" in row else f"{'-':>8}"
-        print(
-            "{network:10}{method:30}{ms:8.1f}{passes_ms:8.1f}{per_passes:9.2f}"
-            "{per_supervised:9.2f}{first_step_s:9.1f}{operations:7}".format(**row)
-            + memory
-        )
+        text = (
+            "{network:10}{method:30}{ms:8.1f}{passes_ms:8.1f}"
+            "{per_passes:8.2f} ±{per_passes_spread:4.2f}"
+            "{per_supervised:8.2f} ±{per_supervised_spread:4.2f}{operations:7}"
+        ).format(**row)
+        print(text + "{first_step_s:9.1f}{megabytes:7.0f}".format(**row) * _MEMORY.value)
 
 
 def main(argv) -> None:
@@ -149,11 +170,6 @@ def main(argv) -> None:
         found = measure(
             network, _SIZE.value, _BATCH.value, _ROUNDS.value, _JIT.value, _VARIANTS.value
         )
-        if _MEMORY.value:
-            for row in found[: len(lib.METHODS)]:
-                row["megabytes"] = in_a_process(
-                    peak_memory, row["method"], network, _SIZE.value, _BATCH.value
-                )
         show(found)
         rows += found
     if _OUTPUT.value:
@@ -164,11 +180,8 @@ def main(argv) -> None:
         with open(f"{_OUTPUT.value}.json", "w") as file:
             json.dump(rows, file, indent=2)
     if _PROFILE.value:
-        step = lib.Step("rat", _NETWORKS.value[0], _SIZE.value, _BATCH.value)
-        step.run(2)
-        with tf.profiler.experimental.Profile(_PROFILE.value):
-            step.run(3)
-        print(f"trace: tensorboard --logdir={_PROFILE.value}")
+        for network in _NETWORKS.value:
+            trace.show(os.path.join(_PROFILE.value, network), network, _SIZE.value, _BATCH.value)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import methods, networks, train
+from rat_tf import methods, networks, optimizers, train
 from rat_tf.data import examples, preprocess
 
 METHODS = ("supervised", "random", "mean_teacher", "vat", "rat", "mixmatch")
@@ -82,7 +82,6 @@ class Step:
     """A method's step in `model.fit`; `strategy` shares the batch among its replicas."""
 
     def __init__(self, method: str, network: str, size: int, batch: int, strategy=None, **changes):
-        began = time.perf_counter()
         strategy = strategy or tf.distribute.get_strategy()
         with strategy.scope():
             self.model = model_of(method, network, size, **changes)
@@ -93,7 +92,6 @@ class Step:
         self._clock = Clock()
         self._at_once = changes.get("steps_per_execution", 1)
         self.run(1)
-        self.first = time.perf_counter() - began
 
     def run(self, count: int = 2) -> None:
         """`count` calls, the first of which is not counted."""
@@ -116,7 +114,22 @@ class Step:
         return self.model.train_function.experimental_get_tracing_count()
 
 
-class Pass:
+class Timed:
+    """Calls of a function, each after one that is not counted, as it is for a `Step`."""
+
+    def __init__(self, function):
+        self._function = function
+        self.seconds = []
+        function()
+
+    def run(self) -> None:
+        self._function()
+        began = time.perf_counter()
+        tf.nest.flatten(self._function())[0].numpy()
+        self.seconds.append(time.perf_counter() - began)
+
+
+class Pass(Timed):
     """One bare pass over `images` images: forward alone, or with one kind of gradient."""
 
     def __init__(self, kind: str, network: str, size: int, images: int, jit: bool = False):
@@ -125,7 +138,6 @@ class Pass:
         y = tf.constant(rng.integers(0, 10, images))
         net = networks.build(network, 10, seed=0)
         net(x[:1])
-        self.seconds = []
 
         def loss(inputs):
             logits = net(inputs, training=True, update_stats=False)
@@ -141,10 +153,23 @@ class Pass:
                 value = loss(x)
             return value, tape.gradient(value, watched)
 
-        self._run = run
-        run()
+        super().__init__(run)
 
-    def run(self) -> None:
-        began = time.perf_counter()
-        tf.nest.flatten(self._run())[0].numpy()
-        self.seconds.append(time.perf_counter() - began)
+
+class Update(Timed):
+    """What the optimiser does with the gradients of a network, and the norm of these."""
+
+    def __init__(self, network: str, size: int):
+        net = networks.build(network, 10, seed=0)
+        net(tf.zeros([1, size, size, 3]))
+        variables = net.trainable_variables
+        adam = optimizers.Adam()
+        adam.build(variables)
+        gradients = [tf.ones_like(variable) for variable in variables]
+
+        @tf.function
+        def run():
+            adam.apply_gradients(zip(gradients, variables))
+            return tf.linalg.global_norm(gradients)
+
+        super().__init__(run)

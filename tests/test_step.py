@@ -136,6 +136,19 @@ def test_a_step_is_traced_once():
     assert model.train_function.experimental_get_tracing_count() == 1
 
 
+def test_xla_compiles_a_step_once():
+    """What XLA needs to know at compile time would be written into its program."""
+    model = build("rat", jit_compile=True)
+    step = tf.function(model.train_step, jit_compile=True)
+
+    def program(at):
+        model.optimizer.iterations.assign(at)
+        return step.experimental_get_compiler_ir(batch("rat"))(stage="hlo")
+
+    first, *others = map(program, (0, 1, 7))
+    assert "f32[8,8,8,3]" in first and all(other == first for other in others)
+
+
 def test_warps_on_gpus_are_by_a_sampler_that_they_have(monkeypatch):
     assert config_lib.Config().transform().transforms[1].sampler == "resampler"
     assert config_lib.Config(jit_compile=True).transform().transforms[1].sampler == "gather"
