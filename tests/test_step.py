@@ -1,9 +1,12 @@
 """What the graph of a training step may not contain, for every method."""
 
+import collections
+
 import pytest
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
+from benchmarks import steps
 from rat_tf import config as config_lib
 from rat_tf import methods, train
 from rat_tf.data import preprocess
@@ -49,11 +52,14 @@ def live_operations(graph):
     return list(found.values())
 
 
+def operations_of(model, name):
+    step = tf.function(model.train_step).get_concrete_function(batch(name))
+    return live_operations(step.graph)
+
+
 @pytest.fixture(scope="module", params=OPTIONS)
 def operations(request):
-    model = build(request.param, sampler="gather")
-    step = tf.function(model.train_step).get_concrete_function(batch(request.param))
-    return live_operations(step.graph)
+    return operations_of(build(request.param, sampler="gather"), request.param)
 
 
 def gpu_kernel(op):
@@ -126,6 +132,23 @@ def test_shapes_are_static(operations):
         if not tensor.shape.is_fully_defined() and op.type != "FusedBatchNormV3"
     ]
     assert not dynamic
+
+
+@pytest.mark.parametrize("name", steps.PASSES)
+def test_a_step_makes_the_passes_that_it_is_compared_with(name):
+    """None twice, and no gradient that nobody asks for: by the convolutions of each kind."""
+    model = build(name)
+    found = collections.Counter(op.type for op in operations_of(model, name))
+    layers = sum("conv2d" in variable.name for variable in model.network.trainable_variables)
+    expected = collections.Counter()
+    for kind, _ in steps.PASSES[name]:
+        expected["Conv2D"] += layers
+        # A weight gradient has no use for the gradient of the images.
+        inputs = {"forward": 0, "input": layers, "weights": layers - 1}
+        expected["Conv2DBackpropInput"] += inputs[kind]
+        expected["Conv2DBackpropFilter"] += layers * (kind == "weights")
+    assert layers == 9
+    assert {op: found[op] for op in expected} == dict(expected)
 
 
 def test_a_step_is_traced_once():
