@@ -15,7 +15,7 @@ from rat_tf import hints
 from rat_tf.data import examples, sources
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
-IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; hidden files, too
+IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; what is hidden, too
 BATCH = 64
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
@@ -55,24 +55,31 @@ def find(config: config_lib.Config) -> sources.Listing:
     )
 
 
-def _folders(path: str) -> tuple[str, ...]:
+def _walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """os.walk without what is hidden; a folder that cannot be read is an error, none is empty."""
+
+    def refuse(error):
+        raise config_lib.UserError(f"{error.filename}: cannot read this folder: {error.strerror}")
+
     if not os.path.isdir(path):
-        return ()
-    with os.scandir(path) as entries:
-        return tuple(sorted(e.name for e in entries if e.is_dir() and e.name[0] != "."))
+        return
+    for folder, below, names in os.walk(path, onerror=refuse, followlinks=True):
+        below[:] = [name for name in below if not name.startswith(".")]  # these are walked next
+        yield folder, below, [name for name in names if not name.startswith(".")]
+
+
+def _folders(path: str) -> tuple[str, ...]:
+    _, names, _ = next(_walk(path), ("", [], []))
+    return tuple(sorted(names))
 
 
 def _files(path: str, config) -> list[str]:
     """The image files in and below a folder, sorted; whatever else is there is an error."""
-    found = []
-    for folder, _, names in os.walk(path, followlinks=True):
-        found += [os.path.join(folder, name) for name in names]
     kept, others = [], []
-    for file in sorted(found):
+    for file in sorted(os.path.join(folder, n) for folder, _, names in _walk(path) for n in names):
         name = os.path.basename(file).lower()
-        if name.startswith(".") or name in IGNORED:
-            continue
-        (kept if name.endswith(EXTENSIONS) else others).append(file)
+        if name not in IGNORED:
+            (kept if name.endswith(EXTENSIONS) else others).append(file)
     _refuse(
         [f"{file}: expected a file that ends in {', '.join(EXTENSIONS)}" for file in others], config
     )

@@ -128,6 +128,29 @@ def test_other_files_are_named_and_hidden_ones_ignored(tmp_path):
     assert len(data_lib.load(settings(tmp_path, skip_broken=True)).train) == 17
 
 
+@pytest.mark.parametrize(
+    "place", ["labeled/.ipynb_checkpoints", "labeled/cat/.thumb", "unlabeled/.cache", "test/.x"]
+)
+def test_hidden_folders_are_ignored(tmp_path, place):
+    make.folder(tmp_path)
+    make.png(os.path.join(tmp_path, place, "0.png"), make.pixels(1)[0])
+    source = sources.load(settings(tmp_path))
+    assert (len(source.train), len(source.test), len(source.class_names)) == (17, 4, 2)
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    make.folder(tmp_path)
+    locked, scan = str(tmp_path / "unlabeled" / "deep"), os.scandir
+
+    def scandir(path):  # as root the tests can read everything
+        if path == locked:
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    refused(tmp_path, "unlabeled/deep: cannot read this folder: Permission denied")
+
+
 def test_unknown_class_folder_is_named(tmp_path):
     make.folder(tmp_path)
     os.rename(tmp_path / "test" / "cat", tmp_path / "test" / "cats")
