@@ -8,7 +8,6 @@ from multiprocessing import pool
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 from rat_tf import config as config_lib
 from rat_tf import hints
@@ -80,7 +79,7 @@ def _files(path: str, config) -> list[str]:
         name = os.path.basename(file).lower()
         if name not in IGNORED:
             (kept if name.endswith(EXTENSIONS) else others).append(file)
-    _refuse(
+    sources.leave_out(
         [f"{file}: expected a file that ends in {', '.join(EXTENSIONS)}" for file in others], config
     )
     return kept
@@ -115,11 +114,14 @@ def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]
 
 
 def _part(files: Sequence[tuple[str, int]], first, config) -> examples.Part:
-    def key():
-        stats = [(file, label, os.stat(file)) for file, label in files]
-        return repr([(file, label, stat.st_size, stat.st_mtime_ns) for file, label, stat in stats])
+    skipped = []
 
-    return examples.Part(len(files), lambda: _batches(files, first, config), key)
+    def key():
+        # Of a link to nowhere there is only the link itself.
+        stats = [os.stat(file, follow_symlinks=os.path.exists(file)) for file, _ in files]
+        return repr([(*item, stat.st_size, stat.st_mtime_ns) for item, stat in zip(files, stats)])
+
+    return examples.Part(len(files), lambda: _batches(files, first, skipped, config), key, skipped)
 
 
 def _first(files, config) -> tuple[str, tuple[int, int, int]]:
@@ -129,7 +131,7 @@ def _first(files, config) -> tuple[str, tuple[int, int, int]]:
         if not problem:
             return file, image.shape
         if not config.skip_broken:
-            _refuse([problem], config)
+            sources.leave_out([problem], config)
     raise config_lib.UserError(
         f"--dataset={config.dataset}: expected images in labeled/, found {len(files)} broken files"
     )
@@ -146,9 +148,10 @@ def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
         return None, None, f"{file}: expected an image, found a broken file ({reason})"
 
 
-def _batches(files, first, config) -> Iterator[tuple]:
+def _batches(files, first, skipped: list[str], config) -> Iterator[tuple]:
     """Reads files in parallel and in order. Plain threads: tf.data cannot say which file failed."""
-    (first_file, shape), problems = first, []
+    first_file, shape = first
+    skipped.clear()
     with pool.ThreadPool() as threads:
         for start in range(0, len(files), BATCH):
             some = files[start : start + BATCH]
@@ -156,7 +159,7 @@ def _batches(files, first, config) -> Iterator[tuple]:
             kept = []
             for (file, label), (image, fingerprint, problem) in zip(some, results):
                 if problem:
-                    problems.append(problem)
+                    skipped.append(problem)
                     continue
                 if image.shape != shape:
                     raise config_lib.UserError(
@@ -165,18 +168,8 @@ def _batches(files, first, config) -> Iterator[tuple]:
                         "say which size to resize to"
                     )
                 kept.append((image, label, fingerprint))
-            if problems and not config.skip_broken:
-                break
+            if not config.skip_broken:
+                sources.leave_out(skipped, config)
             if kept:
                 images, labels, fingerprints = zip(*kept)
                 yield np.stack(images), np.array(labels, np.int64), np.stack(fingerprints)
-    _refuse(problems, config)
-
-
-def _refuse(problems: list[str], config) -> None:
-    """Reports files that cannot be used: an error, or a warning with --skip_broken."""
-    if problems and not config.skip_broken:
-        more = f" (and {len(problems) - 1} more such files)" if problems[1:] else ""
-        raise config_lib.UserError(f"{problems[0]}{more}; --skip_broken leaves such files out")
-    if problems:
-        logging.warning("--skip_broken: left out %d: %s", len(problems), "; ".join(problems))

@@ -109,7 +109,39 @@ def test_broken_file_is_named_or_skipped(tmp_path, caplog, content):
     refused(tmp_path, r"cat/3\.png: expected an image, found a broken file.*--skip_broken")
     data = data_lib.load(settings(tmp_path, skip_broken=True))
     assert len(data.train) == 16
-    assert "left out 1:" in caplog.text and "cat/3.png" in caplog.text
+    assert "files left out: 1\n" in caplog.text and "cat/3.png" in caplog.text
+
+
+def test_a_cached_set_does_not_forget_its_broken_files(tmp_path, caplog):
+    make.folder(tmp_path / "set")
+    (tmp_path / "set" / "labeled" / "cat" / "3.png").write_bytes(b"x")
+    os.symlink("nowhere.png", tmp_path / "set" / "unlabeled" / "link.png")
+    cached = {"memory_limit_gb": 0, "cache_dir": str(tmp_path / "cache")}
+    for _ in range(2):
+        caplog.clear()
+        assert len(sources.load(settings(tmp_path / "set", skip_broken=True, **cached)).train) == 16
+        assert "files left out: 2\n" in caplog.text
+        assert "cat/3.png" in caplog.text and "link.png" in caplog.text
+    refused(tmp_path / "set", r"cat/3\.png: .*one of at least 2.*--skip_broken", **cached)
+
+
+def test_many_broken_files_are_counted_and_some_of_them_named(tmp_path, caplog):
+    make.folder(tmp_path, unlabeled=0)
+    for i in range(25):
+        (tmp_path / "unlabeled" / str(i)).mkdir(parents=True)
+        (tmp_path / "unlabeled" / str(i) / "x.png").write_bytes(b"x")
+    sources.load(settings(tmp_path, skip_broken=True))
+    (text,) = [r.getMessage() for r in caplog.records if "skip_broken" in r.getMessage()]
+    assert "left out: 25\n" in text and text.count("x.png") == 10 and text.endswith("and 15 more")
+
+
+@pytest.mark.parametrize("part", ["test", "validation"])
+def test_a_part_of_broken_files_alone_is_an_error(tmp_path, part):
+    make.folder(tmp_path, test=0)
+    for name in ("cat", "dog"):
+        (tmp_path / part / name).mkdir(parents=True)
+        (tmp_path / part / name / "x.png").write_bytes(b"x")
+    refused(tmp_path, f"expected images in {part}/, found 2 broken files", skip_broken=True)
 
 
 def test_broken_first_file(tmp_path):
