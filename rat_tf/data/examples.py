@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -146,6 +147,12 @@ def read(parts: Sequence[Part], shape, path: str | None = None) -> Examples:
         np.concatenate(fingerprints),
         tuple(reason for part in parts for reason in part.skipped),
     )
+
+
+def reason(error: tf.errors.OpError) -> str:
+    """TensorFlow's message without the names of nodes and operations around it."""
+    text = error.message.splitlines()[0] if error.message else type(error).__name__
+    return re.sub(r"\{\{.*?\}\}\s*|\s*\[(Op:|\[).*", "", text).strip()
 
 
 def as_tensor(pixels: np.ndarray) -> tf.Tensor:
