@@ -15,6 +15,7 @@ from rat_tf.data import examples, sources
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; what is hidden, too
+GREY = bytes(value for grey in range(256) for value in (grey, grey, grey, 0))  # as a palette
 BATCH = 64
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
@@ -24,12 +25,19 @@ def find(config: config_lib.Config) -> sources.Listing:
     root = os.path.expanduser(config.dataset.partition(":")[2])
     if not os.path.isdir(root):
         raise config_lib.UserError(f"--dataset=folder:{root}: there is no such folder")
-    for name in _folders(root):
+    _, names, loose = next(_walk(root))
+    for name in sorted(names):
         if name not in PARTS:
-            hint = hints.did_you_mean(name, PARTS, cutoff=0.3)
+            hint = hints.did_you_mean(name, PARTS, cutoff=0.45)  # val is validation, cat is not
             raise config_lib.UserError(
                 f"{os.path.join(root, name)}: expected one of {', '.join(PARTS)}, found "
                 f"{name!r}{hint}"
+            )
+    for name in sorted(loose):
+        if name.lower().endswith(EXTENSIONS):
+            raise config_lib.UserError(
+                f"{os.path.join(root, name)}: expected images in {', '.join(PARTS)}, found one "
+                "beside them"
             )
     class_names = _folders(os.path.join(root, "labeled"))
     if len(class_names) < 2:
@@ -88,8 +96,9 @@ def _files(path: str, config) -> list[str]:
 def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]:
     """(file, label) of the part `part`, which has a folder for each class."""
     path = os.path.join(root, part)
+    labels = {name: label for label, name in enumerate(class_names)}
     for name in _folders(path):
-        if name not in class_names:
+        if name not in labels:
             hint = hints.did_you_mean(name, class_names)
             raise config_lib.UserError(
                 f"{os.path.join(path, name)}: expected a class of labeled/ "
@@ -103,10 +112,10 @@ def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]
                 f"{file}: expected images in folders named after their class, as in "
                 f"{os.path.join(path, class_names[0])}"
             )
-        files.append((file, class_names.index(name)))
-    needed = class_names if part == "labeled" else ()
-    for label, name in enumerate(needed):
-        if label not in {label for _, label in files}:
+        files.append((file, labels[name]))
+    found = {label for _, label in files}
+    for label, name in enumerate(class_names):
+        if part == "labeled" and label not in found:
             raise config_lib.UserError(f"{os.path.join(path, name)}: expected images, found none")
     if not files:
         raise config_lib.UserError(f"{path}: expected images in folders of classes, found none")
@@ -140,12 +149,31 @@ def _first(files, config) -> tuple[str, tuple[int, int, int]]:
 def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
     """Image, fingerprint and what is wrong with the file."""
     try:
-        image = tf.io.decode_image(tf.io.read_file(file), expand_animations=False)
-        fitted = examples.fit(image, config.image_size, config.channels or 3)
-        return fitted.numpy(), examples.fingerprint(image[tf.newaxis])[0].numpy(), None
+        content = tf.io.read_file(file)
+        problem = _palette(content.numpy())
+        image = None if problem else tf.io.decode_image(content, expand_animations=False)
     except tf.errors.OpError as error:
-        reason = error.message.splitlines()[0]
-        return None, None, f"{file}: expected an image, found a broken file ({reason})"
+        problem = f"expected an image, found a broken file ({examples.reason(error)})"
+    if problem:
+        return None, None, f"{file}: {problem}"
+    try:
+        fitted = examples.fit(image, config.image_size, config.channels or 3)
+    except tf.errors.ResourceExhaustedError as error:
+        raise config_lib.UserError(
+            f"--image_size: no memory to resize {file} to {config.image_size}×{config.image_size} "
+            f"pixels ({examples.reason(error)})"
+        ) from error
+    return fitted.numpy(), examples.fingerprint(image[tf.newaxis])[0].numpy(), None
+
+
+def _palette(content: bytes) -> str | None:
+    """What is wrong with a BMP that has a palette: TensorFlow takes the indices for grey values."""
+    size = int.from_bytes(content[14:18], "little")  # of the second header; 12 is that of OS/2
+    bits = int.from_bytes(content[24:26] if size == 12 else content[28:30], "little")
+    grey = content[14 + size :].startswith(GREY)
+    if not content.startswith(b"BM") or bits > 8 or (bits == 8 and grey):
+        return None
+    return f"expected a BMP of 24 bits, or of 8 in grey, found a palette ({bits} bits): convert it"
 
 
 def _batches(files, first, skipped: list[str], config) -> Iterator[tuple]:
