@@ -54,14 +54,19 @@ def fit(train: examples.Examples) -> tuple[np.ndarray, np.ndarray]:
     return mean, scaled @ vectors.T
 
 
-def fitted(train: examples.Examples, cache_dir: str) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and matrix of `fit`, float32, from the cache if these images have been fitted before."""
-    size = int(np.prod(train.image_shape))
+def check(image_shape) -> None:
+    """Refuses images that are too large, before they are read and a matrix is made for them."""
+    size = int(np.prod(image_shape))
     if size > LARGEST:
         raise config_lib.UserError(
             f"--preprocessing=gcn_zca: expected images of at most {LARGEST} values, got {size} "
-            f"({train.image_shape}); lower --image_size or use --preprocessing=scale"
+            f"({'×'.join(map(str, image_shape))}); lower --image_size or use --preprocessing=scale"
         )
+
+
+def fitted(train: examples.Examples, cache_dir: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and matrix of `fit`, float32, from the cache if these images have been fitted before."""
+    size = int(np.prod(train.image_shape))
     # Labels do not matter; the shape does, since fingerprints are taken before resizing.
     constants = (SCALE, SMALLEST_NORM, REGULARIZER, SMALLEST_VARIANCE, train.image_shape)
     key = hashlib.sha256(repr(constants).encode() + train.fingerprints.tobytes()).hexdigest()

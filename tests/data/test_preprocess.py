@@ -7,7 +7,8 @@ import tensorflow as tf
 from sklearn import decomposition
 
 from rat_tf import config as config_lib
-from rat_tf.data import examples, preprocess, zca
+from rat_tf import data as data_lib
+from rat_tf.data import examples, preprocess, sources, zca
 
 SHAPE = (5, 4, 3)
 
@@ -165,8 +166,10 @@ def test_a_fit_outlives_a_cache_that_cannot_be_written(caplog):
     assert "--cache_dir: cannot keep the ZCA in /etc/passwd/zca" in caplog.text
 
 
-def test_too_large_images_are_refused(tmp_path):
-    images = np.zeros((1, 96, 96, 3), np.uint8)
-    train = examples.Examples(images, np.zeros(1, np.int64))
-    with pytest.raises(config_lib.UserError, match="gcn_zca: expected images of at most"):
-        zca.fitted(train, str(tmp_path))
+def test_too_large_images_are_refused_before_they_are_read(monkeypatch):
+    monkeypatch.setattr(sources, "read", lambda *_: pytest.fail("read"))
+    config = config_lib.Config(
+        dataset="digits", labels=50, preprocessing="gcn_zca", image_size=96, channels=3
+    )
+    with pytest.raises(config_lib.UserError, match="gcn_zca: expected images of at most .*96×96×3"):
+        data_lib.load(config)
