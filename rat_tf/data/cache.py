@@ -38,23 +38,18 @@ def locked(folder: str, wait: bool = True) -> Iterator[bool]:
     False if there is no lock: another process has it and we do not wait, or the file system has
     none.
     """
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        held = _lock(descriptor, fcntl.LOCK_NB)
-        if not held and wait:
-            logging.warning("waiting for the process that is writing to %s", folder)
-            held = _lock(descriptor)
+    with open(os.path.join(folder, "lock"), "a") as file:  # for NFS it has to be open for writing
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held = True
+        except BlockingIOError:
+            held = wait
+            if wait:
+                logging.warning("waiting for the process that is writing to %s", folder)
+                fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError:
+            held = False
         yield held
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, how: int = 0) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | how)
-    except OSError:
-        return False
-    return True
 
 
 @contextlib.contextmanager

@@ -63,7 +63,7 @@ def find(config: config_lib.Config) -> sources.Listing:
 
 
 def _walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """os.walk without what is hidden; a folder that cannot be read is an error, none is empty."""
+    """os.walk without what is hidden, where a folder that cannot be read is an error."""
 
     def refuse(error):
         raise config_lib.UserError(f"{error.filename}: cannot read this folder: {error.strerror}")
@@ -168,10 +168,11 @@ def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
 
 def _palette(content: bytes) -> str | None:
     """What is wrong with a BMP that has a palette: TensorFlow takes the indices for grey values."""
+    if not content.startswith(b"BM"):
+        return None
     size = int.from_bytes(content[14:18], "little")  # of the second header; 12 is that of OS/2
     bits = int.from_bytes(content[24:26] if size == 12 else content[28:30], "little")
-    grey = content[14 + size :].startswith(GREY)
-    if not content.startswith(b"BM") or bits > 8 or (bits == 8 and grey):
+    if not 0 < bits <= 8 or (bits == 8 and content.startswith(GREY, 14 + size)):
         return None
     return f"expected a BMP of 24 bits, or of 8 in grey, found a palette ({bits} bits): convert it"
 

@@ -36,16 +36,16 @@ def read(parts: Sequence[examples.Part], shape, cache_dir: str) -> examples.Exam
     folder = os.path.join(cache_dir, "images", key[:24])
     with cache.user_errors(cache_dir):
         found = _open(folder, size, shape)
-        if found:
+        if found is not None:
             return found
         os.makedirs(folder, exist_ok=True)
         _remove_abandoned(os.path.dirname(folder))
         with cache.locked(folder):
             found = _open(folder, size, shape)  # decoded by another process in the meantime
-            if not found:
+            if found is None:
                 _decode(parts, size, shape, folder)
                 found = _open(folder, size, shape)
-    if not found:
+    if found is None:
         raise config_lib.UserError(f"--cache_dir: cannot read what was just written to {folder}")
     return found
 

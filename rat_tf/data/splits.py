@@ -47,7 +47,12 @@ def check(listing: sources.Listing, config: config_lib.Config) -> None:
     """Finds out before any image is read what sizes alone tell about --labels and --validation."""
     classes, available = len(listing.class_names), listing.train[0].size
     if config.split_file:
-        read(config.split_file)
+        labeled = len(read(config.split_file).labeled)
+        if config.labels not in (0, labeled):
+            raise config_lib.UserError(
+                f"--labels: {config.split_file} has {labeled} labelled images, got "
+                f"--labels={config.labels}; give the same number, or 0"
+            )
         return
     if config.stratify == "balanced" and config.labels % classes:
         raise config_lib.UserError(
@@ -101,11 +106,6 @@ def load(path: str, source: sources.Source, config: config_lib.Config) -> Split:
             f"--split_file: {path} splits a training set with hash {split.hash[:16]}…, but "
             f"that of --dataset={config.dataset} has {source.train.hash[:16]}…: not the same "
             "images, files or labels have changed since"
-        )
-    if config.labels not in (0, len(split.labeled)):
-        raise config_lib.UserError(
-            f"--labels: {path} has {len(split.labeled)} labelled images, got "
-            f"--labels={config.labels}; give the same number, or 0"
         )
     for problem in _problems(split, source):
         raise config_lib.UserError(f"--split_file: {path}: {problem}")  # the first

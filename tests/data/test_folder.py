@@ -112,6 +112,12 @@ def test_a_bmp_with_a_palette_is_refused(tmp_path, mode, bits):
     refused(tmp_path, rf"a\.bmp: expected a BMP .* palette \({bits} bits\).*--skip_broken")
 
 
+def test_half_a_header_of_a_bmp_is_a_broken_file(tmp_path):
+    make.folder(tmp_path)
+    (tmp_path / "unlabeled" / "a.bmp").write_bytes(b"BM" + bytes(20))
+    refused(tmp_path, r"a\.bmp: expected an image, found a broken file")
+
+
 def test_an_image_size_beyond_memory_is_not_the_fault_of_a_file(tmp_path, monkeypatch):
     make.folder(tmp_path)
 
@@ -185,13 +191,16 @@ def test_many_broken_files_are_counted_and_some_of_them_named(tmp_path, caplog):
     assert "left out: 25\n" in text and text.count("x.png") == 10 and text.endswith("and 15 more")
 
 
+@pytest.mark.parametrize("limit", [4, 0])
 @pytest.mark.parametrize("part", ["test", "validation"])
-def test_a_part_of_broken_files_alone_is_an_error(tmp_path, part):
+def test_a_part_of_broken_files_alone_is_an_error(tmp_path, part, limit):
     make.folder(tmp_path, test=0)
     for name in ("cat", "dog"):
         (tmp_path / part / name).mkdir(parents=True)
         (tmp_path / part / name / "x.png").write_bytes(b"x")
-    refused(tmp_path, f"expected images in {part}/, found 2 broken files", skip_broken=True)
+    where = {"memory_limit_gb": limit, "cache_dir": str(tmp_path / ".cache")}
+    message = f"expected images in {part}/, found 2 broken files"
+    refused(tmp_path, message, skip_broken=True, **where)
 
 
 def test_broken_first_file(tmp_path):

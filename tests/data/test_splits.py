@@ -178,9 +178,10 @@ def test_a_split_file_of_other_indices_is_refused(tmp_path, part, value, match):
         data_lib.load(settings(split_file=str(path), labels=labels))
 
 
-def test_another_number_of_labels_than_that_of_the_split_file_is_refused(tmp_path):
+def test_another_number_of_labels_than_in_the_file_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "split.json"
     labels = damaged(path, "labeled", lambda c: c["labeled"][1:])
+    monkeypatch.setattr(sources, "read", lambda *_: pytest.fail("read"))
     with pytest.raises(config_lib.UserError, match="--labels: .* has 49 labelled images"):
         data_lib.load(settings(split_file=str(path), labels=labels + 1))
 
