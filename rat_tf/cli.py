@@ -139,7 +139,8 @@ def user_errors():
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
             raise
-        print(f"error: cannot write {error.filename or ''}: {error.strerror}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror}", file=sys.stderr)
         sys.exit(2)
 
 

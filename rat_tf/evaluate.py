@@ -25,7 +25,6 @@ from sklearn import metrics
 from rat_tf import (
     adversary,
     cli,
-    data,
     devices,
     divergences,
     draws,
@@ -54,8 +53,7 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     run = runs.Run(run_dir)
     config = run.config()
     changes = {"data_dir": data_dir} if data_dir else {}
-    # The split is in the run folder, wherever it came from.
-    loaded = data.load(dataclasses.replace(config, split_file=run.split, **changes))
+    loaded = run.load(dataclasses.replace(config, **changes))
     devices.set_precision(config)
     examples = loaded.test if len(loaded.test) else loaded.validation
     model = train.build(config, loaded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import fcntl
 import importlib.metadata
 import json
@@ -16,6 +17,7 @@ import tensorflow as tf
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
 from rat_tf import flag_values
+from rat_tf.data import splits
 
 PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "numpy")
 
@@ -57,9 +59,23 @@ class Run:
                 "has no flags.cfg and is not empty"
             )
 
+    def load(self, config: config_lib.Config) -> data_lib.Data:
+        """The images of the run; once it has begun, they are split as they were then, or refused.
+
+        A run that goes on with other images would leave a split.json that is not its own.
+        """
+        if os.path.exists(self.flags):
+            config = dataclasses.replace(config, split_file=self.split)
+        return data_lib.load(config)
+
     def create(self, config: config_lib.Config, images: data_lib.Data) -> None:
         """Writes what describes the run; flags.cfg last, as it makes the folder that of a run."""
         if os.path.exists(self.flags):
+            if splits.read(self.split).digest != images.split.digest:
+                raise config_lib.UserError(
+                    f"--run_dir: {self.folder} was begun with other images or another split than "
+                    f"--dataset={config.dataset} gives now; take another --run_dir"
+                )
             return
         described = {
             "class_names": images.class_names,

@@ -41,7 +41,7 @@ def main(config: config_lib.Config) -> None:
         print(f"{run.folder} is finished; nothing to do.\n{verdict(result)}")
         return
     strategy = devices.prepare(config)
-    images = data.load(config)
+    images = run.load(config)
     worker = devices.worker_index(strategy)
     if worker == 0:
         run.create(config, images)

@@ -105,3 +105,11 @@ def test_help_shows_every_flag_with_its_default_in_groups():
     assert "[0.1]" in text and text.startswith("What it does.")
     flat = " ".join(text.split())
     assert "pi_model: 0.0003; mean_teacher: 0.0004" in flat
+
+
+@pytest.mark.parametrize("name", ["/some/where", None])
+def test_a_refusal_of_the_system_names_the_file_whatever_was_done_with_it(name, capsys):
+    with pytest.raises(SystemExit), cli.user_errors():
+        raise PermissionError(13, "Permission denied", name)
+    where = f"{name}: " if name else ""
+    assert capsys.readouterr().err == f"error: {where}Permission denied\n"

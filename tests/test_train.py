@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import checkpoints, runs, train
+from rat_tf import checkpoints, data, runs, train
 from rat_tf import config as config_lib
+from tests.data import make
 
 TINY = {
     "dataset": "digits",
@@ -155,6 +156,23 @@ def test_a_folder_of_something_else_is_not_touched(tmp_path):
     with pytest.raises(config_lib.UserError, match="--run_dir.*flags.cfg"):
         train.main(config_lib.Config(**TINY, run_dir=str(tmp_path)))
     assert os.listdir(tmp_path) == ["thesis.tex"]
+
+
+def test_a_run_goes_on_with_its_own_images_or_not_at_all(tmp_path):
+    make.folder(tmp_path / "set")
+    flags = {**TINY, "dataset": f"folder:{tmp_path}/set", "labels": 4, "image_size": 8}
+    given = str(tmp_path / "given.json")
+    first = data.load(config_lib.Config(**flags, split_seed=7))
+    first.split.save(given)
+    config = config_lib.Config(**flags, split_file=given, run_dir=str(tmp_path / "run"))
+    run = runs.Run(config.run_dir)
+    run.create(config, run.load(config))
+    os.remove(given)  # no longer needed: the run has its own copy
+    run.check(config)
+    assert run.load(config).split.digest == first.split.digest
+    make.png(str(tmp_path / "set/unlabeled/deep/0.png"), make.pixels(1, seed=77)[0])
+    with pytest.raises(config_lib.UserError, match="run/split.json .*not the same images"):
+        train.main(config)
 
 
 def test_killed_and_started_again_is_as_if_never_killed(whole, tmp_path):

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from rat_tf import config as config_lib
-from rat_tf.data import sources, splits
+from rat_tf.data import sources, splits, zca
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +31,8 @@ def load(config: config_lib.Config) -> Data:
             f"--augment_shift: expected less than the {smallest} pixels of an image, "
             f"got {config.augment_shift}"
         )
+    if config.preprocessing == "gcn_zca":
+        zca.check(listing.image_shape)
     source = sources.read(listing, config)
     if config.split_file:
         split = splits.load(config.split_file, source, config)

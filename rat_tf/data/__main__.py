@@ -14,6 +14,7 @@ import numpy as np
 from rat_tf import cli, contact_sheet
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
+from rat_tf.data import streams
 
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
@@ -27,6 +28,7 @@ def describe(config: config_lib.Config, data: data_lib.Data) -> str:
         f"uint8, {where}; preprocessing {config.preprocessing}",
         f"hash of the {len(data.train):,} training images: {data.train.hash}",
         f"hash of the {len(data.test):,} test images: {data.test.hash}",
+        f"hash of the split, split_hash in a run's result.json: {data.split.digest}",
         "",
         *_table(data),
     ]
@@ -60,15 +62,21 @@ def _numbers(fingerprints: np.ndarray) -> np.ndarray:
 
 
 def main(config: config_lib.Config) -> None:
+    streams.check_replicas(config.labeled_batch, config.unlabeled_batch, config.logical_devices)
     started = time.time()
     data = data_lib.load(config)
     print(describe(config, data))
     print(f"read and split in {time.time() - started:.1f} s")
     # Beside the run folders, which are for training alone to make.
     folder = os.path.dirname(os.path.abspath(config.run_dir))
-    os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "contact_sheet.png")
-    contact_sheet.save(path, config, data)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        contact_sheet.save(path, config, data)
+    except OSError as error:
+        raise config_lib.UserError(
+            f"--run_dir: cannot write {path}, beside the run folder: {error.strerror or error}"
+        ) from error
     print(f"contact sheet: {path}")
 
 

@@ -1,31 +1,20 @@
-"""Images with their labels, in memory or on disk, and how they are read into one array.
-
-A set that is larger than --memory_limit_gb is decoded once, from its shards or files into one file
-of pixels that is then mapped into memory. The usual alternative, shards with a shuffle buffer, is
-neither reproducible from any step (the buffer's state is no function of the step), nor able to
-pick 1,000 labelled images out of a large set without reading all of it. Mapped, every image is
-within reach, the batches are those that the same set in memory gives, and a worker reads only its
-own rows of a batch.
-"""
+"""Images with their labels, in memory or on disk, and how they are read into one array."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
-import os
-import shutil
-import tempfile
+import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from rat_tf import config as config_lib
-
 ALIGNMENT = 64  # bytes; TensorFlow aborts on a tensor that shares memory aligned otherwise
 UNLABELED = -1
+TELL_EVERY = 30  # seconds of reading
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +28,7 @@ class Examples:
     labels: np.ndarray
     rows: np.ndarray | None = None  # all of them, in order
     fingerprints: np.ndarray | None = None  # uint8 [N, 8], of the images before they were resized
+    skipped: tuple[str, ...] = ()  # what should be among them and cannot be used, and why
 
     def __post_init__(self):
         if self.rows is None:
@@ -80,6 +70,8 @@ class Part:
     """Yields images of the final shape, labels, fingerprints."""
     key: Callable[[], str]
     """Changes with the images; names their file in the cache."""
+    skipped: list[str] = dataclasses.field(default_factory=list)
+    """What `batches` has left out, and why."""
 
 
 def fingerprint(images) -> tf.Tensor:
@@ -136,66 +128,31 @@ def read(parts: Sequence[Part], shape, path: str | None = None) -> Examples:
     else:
         pixels = _aligned((size, *shape))
     labels, fingerprints, filled = [np.zeros(0, np.int64)], [np.zeros((0, 8), np.uint8)], 0
+    told = time.monotonic()
     for part in parts:
         for images, part_labels, part_fingerprints in part.batches():
             pixels[filled : filled + len(images)] = images
             filled += len(images)
             labels.append(part_labels)
             fingerprints.append(part_fingerprints)
+            if time.monotonic() - told >= TELL_EVERY:
+                logging.warning("read %d of %d images", filled, size)
+                told = time.monotonic()
     if path:
         pixels.flush()
-    rows = np.arange(filled)
-    return Examples(pixels, np.concatenate(labels), rows, np.concatenate(fingerprints))
+    return Examples(
+        pixels,
+        np.concatenate(labels),
+        np.arange(filled),
+        np.concatenate(fingerprints),
+        tuple(reason for part in parts for reason in part.skipped),
+    )
 
 
-def read_mapped(parts: Sequence[Part], shape, cache_dir: str) -> Examples:
-    """As `read`, with the pixels in a file of the cache that is written once and then mapped."""
-    size = sum(part.size for part in parts)
-    if not size:
-        return read(parts, shape)
-    key = hashlib.sha256(json.dumps([[part.key() for part in parts], shape]).encode()).hexdigest()
-    folder = os.path.join(cache_dir, "images", key[:24])
-    found = _open_mapped(folder)
-    if found:
-        return found
-    parent = os.path.dirname(folder)
-    os.makedirs(parent, exist_ok=True)
-    needed, free = size * int(np.prod(shape)), shutil.disk_usage(parent).free
-    if needed > 0.95 * free:
-        raise config_lib.UserError(
-            f"--cache_dir: {needed / 1e9:.1f} GB of decoded images do not fit into the "
-            f"{free / 1e9:.1f} GB that are free in {parent}; give another folder, raise "
-            "--memory_limit_gb or lower --image_size"
-        )
-    logging.warning("decoding %d images (%.1f GB) into %s, once", size, needed / 1e9, folder)
-    temporary = tempfile.mkdtemp(dir=parent)
-    try:
-        examples = read(parts, shape, os.path.join(temporary, "pixels.npy"))
-        rest = {"labels": examples.labels, "fingerprints": examples.fingerprints}
-        np.savez(os.path.join(temporary, "labels.npz"), **rest)
-        shutil.rmtree(folder, ignore_errors=True)
-        os.rename(temporary, folder)
-    except OSError:
-        if not os.path.isdir(folder):  # it is there if another process was faster: the same images
-            raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return _open_mapped(folder)
-
-
-def _open_mapped(folder: str) -> Examples | None:
-    """What `read_mapped` wrote; None if it is not there or damaged."""
-    try:
-        # "c" (copy on write): TensorFlow shares no memory that is read-only.
-        pixels = np.load(os.path.join(folder, "pixels.npy"), mmap_mode="c")
-        with np.load(os.path.join(folder, "labels.npz")) as rest:
-            labels, fingerprints = rest["labels"], rest["fingerprints"]
-    except FileNotFoundError:
-        return None
-    except Exception as error:  # whatever a damaged file raises
-        logging.warning("%s is damaged and decoded again: %s", folder, error)
-        return None
-    return Examples(pixels, labels, np.arange(len(labels)), fingerprints)
+def reason(error: tf.errors.OpError) -> str:
+    """TensorFlow's message without the names of nodes and operations around it."""
+    text = error.message.splitlines()[0] if error.message else type(error).__name__
+    return re.sub(r"\{\{.*?\}\}\s*|\s*\[(Op:|\[).*", "", text).strip()
 
 
 def as_tensor(pixels: np.ndarray) -> tf.Tensor:

@@ -8,14 +8,14 @@ from multiprocessing import pool
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 from rat_tf import config as config_lib
 from rat_tf import hints
 from rat_tf.data import examples, sources
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
-IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; hidden files, too
+IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; what is hidden, too
+GREY = bytes(value for grey in range(256) for value in (grey, grey, grey, 0))  # as a palette
 BATCH = 64
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
@@ -25,12 +25,19 @@ def find(config: config_lib.Config) -> sources.Listing:
     root = os.path.expanduser(config.dataset.partition(":")[2])
     if not os.path.isdir(root):
         raise config_lib.UserError(f"--dataset=folder:{root}: there is no such folder")
-    for name in _folders(root):
+    _, names, loose = next(_walk(root))
+    for name in sorted(names):
         if name not in PARTS:
-            hint = hints.did_you_mean(name, PARTS, cutoff=0.3)
+            hint = hints.did_you_mean(name, PARTS, cutoff=0.45)  # val is validation, cat is not
             raise config_lib.UserError(
                 f"{os.path.join(root, name)}: expected one of {', '.join(PARTS)}, found "
                 f"{name!r}{hint}"
+            )
+    for name in sorted(loose):
+        if name.lower().endswith(EXTENSIONS):
+            raise config_lib.UserError(
+                f"{os.path.join(root, name)}: expected images in {', '.join(PARTS)}, found one "
+                "beside them"
             )
     class_names = _folders(os.path.join(root, "labeled"))
     if len(class_names) < 2:
@@ -55,25 +62,32 @@ def find(config: config_lib.Config) -> sources.Listing:
     )
 
 
-def _folders(path: str) -> tuple[str, ...]:
+def _walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """os.walk without what is hidden, where a folder that cannot be read is an error."""
+
+    def refuse(error):
+        raise config_lib.UserError(f"{error.filename}: cannot read this folder: {error.strerror}")
+
     if not os.path.isdir(path):
-        return ()
-    with os.scandir(path) as entries:
-        return tuple(sorted(e.name for e in entries if e.is_dir() and e.name[0] != "."))
+        return
+    for folder, below, names in os.walk(path, onerror=refuse, followlinks=True):
+        below[:] = [name for name in below if not name.startswith(".")]  # these are walked next
+        yield folder, below, [name for name in names if not name.startswith(".")]
+
+
+def _folders(path: str) -> tuple[str, ...]:
+    _, names, _ = next(_walk(path), ("", [], []))
+    return tuple(sorted(names))
 
 
 def _files(path: str, config) -> list[str]:
     """The image files in and below a folder, sorted; whatever else is there is an error."""
-    found = []
-    for folder, _, names in os.walk(path, followlinks=True):
-        found += [os.path.join(folder, name) for name in names]
     kept, others = [], []
-    for file in sorted(found):
+    for file in sorted(os.path.join(folder, n) for folder, _, names in _walk(path) for n in names):
         name = os.path.basename(file).lower()
-        if name.startswith(".") or name in IGNORED:
-            continue
-        (kept if name.endswith(EXTENSIONS) else others).append(file)
-    _refuse(
+        if name not in IGNORED:
+            (kept if name.endswith(EXTENSIONS) else others).append(file)
+    sources.leave_out(
         [f"{file}: expected a file that ends in {', '.join(EXTENSIONS)}" for file in others], config
     )
     return kept
@@ -82,8 +96,9 @@ def _files(path: str, config) -> list[str]:
 def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]:
     """(file, label) of the part `part`, which has a folder for each class."""
     path = os.path.join(root, part)
+    labels = {name: label for label, name in enumerate(class_names)}
     for name in _folders(path):
-        if name not in class_names:
+        if name not in labels:
             hint = hints.did_you_mean(name, class_names)
             raise config_lib.UserError(
                 f"{os.path.join(path, name)}: expected a class of labeled/ "
@@ -97,10 +112,10 @@ def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]
                 f"{file}: expected images in folders named after their class, as in "
                 f"{os.path.join(path, class_names[0])}"
             )
-        files.append((file, class_names.index(name)))
-    needed = class_names if part == "labeled" else ()
-    for label, name in enumerate(needed):
-        if label not in {label for _, label in files}:
+        files.append((file, labels[name]))
+    found = {label for _, label in files}
+    for label, name in enumerate(class_names):
+        if part == "labeled" and label not in found:
             raise config_lib.UserError(f"{os.path.join(path, name)}: expected images, found none")
     if not files:
         raise config_lib.UserError(f"{path}: expected images in folders of classes, found none")
@@ -108,11 +123,14 @@ def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]
 
 
 def _part(files: Sequence[tuple[str, int]], first, config) -> examples.Part:
-    def key():
-        stats = [(file, label, os.stat(file)) for file, label in files]
-        return repr([(file, label, stat.st_size, stat.st_mtime_ns) for file, label, stat in stats])
+    skipped = []
 
-    return examples.Part(len(files), lambda: _batches(files, first, config), key)
+    def key():
+        # Of a link to nowhere there is only the link itself.
+        stats = [os.stat(file, follow_symlinks=os.path.exists(file)) for file, _ in files]
+        return repr([(*item, stat.st_size, stat.st_mtime_ns) for item, stat in zip(files, stats)])
+
+    return examples.Part(len(files), lambda: _batches(files, first, skipped, config), key, skipped)
 
 
 def _first(files, config) -> tuple[str, tuple[int, int, int]]:
@@ -122,7 +140,7 @@ def _first(files, config) -> tuple[str, tuple[int, int, int]]:
         if not problem:
             return file, image.shape
         if not config.skip_broken:
-            _refuse([problem], config)
+            sources.leave_out([problem], config)
     raise config_lib.UserError(
         f"--dataset={config.dataset}: expected images in labeled/, found {len(files)} broken files"
     )
@@ -131,17 +149,38 @@ def _first(files, config) -> tuple[str, tuple[int, int, int]]:
 def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
     """Image, fingerprint and what is wrong with the file."""
     try:
-        image = tf.io.decode_image(tf.io.read_file(file), expand_animations=False)
-        fitted = examples.fit(image, config.image_size, config.channels or 3)
-        return fitted.numpy(), examples.fingerprint(image[tf.newaxis])[0].numpy(), None
+        content = tf.io.read_file(file)
+        problem = _palette(content.numpy())
+        image = None if problem else tf.io.decode_image(content, expand_animations=False)
     except tf.errors.OpError as error:
-        reason = error.message.splitlines()[0]
-        return None, None, f"{file}: expected an image, found a broken file ({reason})"
+        problem = f"expected an image, found a broken file ({examples.reason(error)})"
+    if problem:
+        return None, None, f"{file}: {problem}"
+    try:
+        fitted = examples.fit(image, config.image_size, config.channels or 3)
+    except tf.errors.ResourceExhaustedError as error:
+        raise config_lib.UserError(
+            f"--image_size: no memory to resize {file} to {config.image_size}×{config.image_size} "
+            f"pixels ({examples.reason(error)})"
+        ) from error
+    return fitted.numpy(), examples.fingerprint(image[tf.newaxis])[0].numpy(), None
 
 
-def _batches(files, first, config) -> Iterator[tuple]:
+def _palette(content: bytes) -> str | None:
+    """What is wrong with a BMP that has a palette: TensorFlow takes the indices for grey values."""
+    if not content.startswith(b"BM"):
+        return None
+    size = int.from_bytes(content[14:18], "little")  # of the second header; 12 is that of OS/2
+    bits = int.from_bytes(content[24:26] if size == 12 else content[28:30], "little")
+    if not 0 < bits <= 8 or (bits == 8 and content.startswith(GREY, 14 + size)):
+        return None
+    return f"expected a BMP of 24 bits, or of 8 in grey, found a palette ({bits} bits): convert it"
+
+
+def _batches(files, first, skipped: list[str], config) -> Iterator[tuple]:
     """Reads files in parallel and in order. Plain threads: tf.data cannot say which file failed."""
-    (first_file, shape), problems = first, []
+    first_file, shape = first
+    skipped.clear()
     with pool.ThreadPool() as threads:
         for start in range(0, len(files), BATCH):
             some = files[start : start + BATCH]
@@ -149,7 +188,7 @@ def _batches(files, first, config) -> Iterator[tuple]:
             kept = []
             for (file, label), (image, fingerprint, problem) in zip(some, results):
                 if problem:
-                    problems.append(problem)
+                    skipped.append(problem)
                     continue
                 if image.shape != shape:
                     raise config_lib.UserError(
@@ -158,18 +197,8 @@ def _batches(files, first, config) -> Iterator[tuple]:
                         "say which size to resize to"
                     )
                 kept.append((image, label, fingerprint))
-            if problems and not config.skip_broken:
-                break
+            if not config.skip_broken:
+                sources.leave_out(skipped, config)
             if kept:
                 images, labels, fingerprints = zip(*kept)
                 yield np.stack(images), np.array(labels, np.int64), np.stack(fingerprints)
-    _refuse(problems, config)
-
-
-def _refuse(problems: list[str], config) -> None:
-    """Reports files that cannot be used: an error, or a warning with --skip_broken."""
-    if problems and not config.skip_broken:
-        more = f" (and {len(problems) - 1} more such files)" if problems[1:] else ""
-        raise config_lib.UserError(f"{problems[0]}{more}; --skip_broken leaves such files out")
-    if problems:
-        logging.warning("--skip_broken: left out %d: %s", len(problems), "; ".join(problems))

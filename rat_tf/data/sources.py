@@ -8,11 +8,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 from sklearn import datasets, model_selection
 
 from rat_tf import config as config_lib
-from rat_tf.data import examples
+from rat_tf.data import examples, mapped
 from rat_tf.data.examples import Examples
+
+NAMED = 10  # files that a warning names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,17 +66,37 @@ def read(listing: Listing, config: config_lib.Config) -> Source:
     """Reads the images, into memory or, where there are too many, into the cache on disk."""
     fits = listing.bytes <= config.memory_limit_gb * 1e9
 
-    def read_parts(parts):
+    def read_part(name):
+        parts = getattr(listing, name)
         if fits:
-            return examples.read(parts, listing.image_shape)
-        return examples.read_mapped(parts, listing.image_shape, cache_dir(config))
+            found = examples.read(parts, listing.image_shape)
+        else:
+            found = mapped.read(parts, listing.image_shape, cache_dir(config))
+        leave_out(found.skipped, config)
+        if found.skipped and not len(found):
+            raise config_lib.UserError(
+                f"--dataset={config.dataset}: expected images in {name}/, found "
+                f"{len(found.skipped)} broken files"
+            )
+        return found
 
     return Source(
-        read_parts(listing.train),
-        _labeled(read_parts(listing.validation)),
-        _labeled(read_parts(listing.test)),
+        read_part("train"),
+        _labeled(read_part("validation")),
+        _labeled(read_part("test")),
         listing.class_names,
     )
+
+
+def leave_out(problems: Sequence[str], config: config_lib.Config) -> None:
+    """Reports files that cannot be used: an error, or a warning with --skip_broken."""
+    if problems and not config.skip_broken:
+        more = f" (one of at least {len(problems)} such files)" if problems[1:] else ""
+        raise config_lib.UserError(f"{problems[0]}{more}; --skip_broken leaves such files out")
+    if problems:
+        named = "\n  ".join(problems[:NAMED])
+        more = f"\n  and {len(problems) - NAMED} more" if problems[NAMED:] else ""
+        logging.warning("--skip_broken: files left out: %d\n  %s%s", len(problems), named, more)
 
 
 def load(config: config_lib.Config) -> Source:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import reprlib
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -42,20 +44,27 @@ class Split:
 
 
 def check(listing: sources.Listing, config: config_lib.Config) -> None:
-    """Finds out before any image is read whether --labels can be had."""
-    classes = len(listing.class_names)
+    """Finds out before any image is read what sizes alone tell about --labels and --validation."""
+    classes, available = len(listing.class_names), listing.train[0].size
     if config.split_file:
-        _read(config.split_file)
-    elif config.stratify == "balanced" and config.labels % classes:
+        labeled = len(read(config.split_file).labeled)
+        if config.labels not in (0, labeled):
+            raise config_lib.UserError(
+                f"--labels: {config.split_file} has {labeled} labelled images, got "
+                f"--labels={config.labels}; give the same number, or 0"
+            )
+        return
+    if config.stratify == "balanced" and config.labels % classes:
         raise config_lib.UserError(
             f"--labels: expected a multiple of the {classes} classes of {config.dataset} (or "
             f"--stratify=proportional), got {config.labels}"
         )
-    available = listing.train[0].size
+    own = sum(part.size for part in listing.validation)
+    available -= _num_validation(available, own, config)
     if config.labels > available:
         raise config_lib.UserError(
             f"--labels: expected at most the {available} images of {config.dataset} that have a "
-            f"label, got {config.labels}; 0 takes all of them"
+            f"label and are not for validation, got {config.labels}; 0 takes all of them"
         )
 
 
@@ -68,14 +77,8 @@ def split(source: sources.Source, config: config_lib.Config) -> Split:
     labels = source.train.labels
     rng = np.random.default_rng(config.split_seed)
     order = rng.permutation(np.flatnonzero(labels != examples.UNLABELED))
-    share = 0 if len(source.validation) else config.validation
-    num_validation = round(share * len(order))
+    num_validation = _num_validation(len(order), len(source.validation), config)
     validation, training = order[:num_validation], order[num_validation:]
-    if not num_validation and not len(source.validation):
-        raise config_lib.UserError(
-            f"--validation: the best checkpoint is chosen on validation images, but "
-            f"{config.validation:g} of {len(order)} labelled images is none"
-        )
     chosen = []
     for k, count in enumerate(_counts(labels[training], source, config)):
         members = training[labels[training] == k]
@@ -91,24 +94,59 @@ def split(source: sources.Source, config: config_lib.Config) -> Split:
     validation = np.sort(validation)
     used = np.concatenate([labeled, validation])
     unlabeled = np.setdiff1d(np.arange(len(labels)), used)
-    return _checked(Split(validation, labeled, unlabeled, source.train.hash), source, config)
+    _check_unlabeled(unlabeled, labeled, config)
+    return Split(validation, labeled, unlabeled, source.train.hash)
 
 
 def load(path: str, source: sources.Source, config: config_lib.Config) -> Split:
     """The split that `Split.save` wrote, if it is of these very images."""
-    content = _read(path)
-    if content["hash"] != source.train.hash:
+    split = read(path)
+    if split.hash != source.train.hash:
         raise config_lib.UserError(
-            f"--split_file: {path} splits a training set with hash {content['hash'][:16]}…, but "
-            f"that of --dataset={config.dataset} has {source.train.hash[:16]}…: not the same images"
+            f"--split_file: {path} splits a training set with hash {split.hash[:16]}…, but "
+            f"that of --dataset={config.dataset} has {source.train.hash[:16]}…: not the same "
+            "images, files or labels have changed since"
+        )
+    for problem in _problems(split, source):
+        raise config_lib.UserError(f"--split_file: {path}: {problem}")  # the first
+    _check_unlabeled(split.unlabeled, split.labeled, config)
+    return split
+
+
+def read(path: str) -> Split:
+    """The split in a file, of whatever images."""
+    try:
+        with open(path) as file:
+            content = json.load(file)
+        problems = _misfits(content)
+    except OSError as error:
+        problems = [error.strerror]
+    except (ValueError, RecursionError) as error:
+        problems = [f"found no JSON ({error})"]
+    for problem in problems:
+        raise config_lib.UserError(
+            f"--split_file: expected a split.json with a hash and indices of {', '.join(PARTS)} "
+            f"images in {path}: {problem}"
         )
     indices = {part: np.array(content[part], np.int64) for part in PARTS}
-    if config.labels not in (0, len(indices["labeled"])):
-        raise config_lib.UserError(
-            f"--labels: {path} has {len(indices['labeled'])} labelled images, got "
-            f"--labels={config.labels}; give the same number, or 0"
-        )
-    return _checked(Split(**indices, hash=content["hash"]), source, config)
+    return Split(**indices, hash=content["hash"])
+
+
+def _misfits(content) -> Iterator[str]:
+    """What in the content of a file is not of the types that `Split.save` writes."""
+    if not isinstance(content, dict):
+        yield f"found {reprlib.repr(content)}"
+        return
+    if not isinstance(content.get("hash"), str):
+        yield f"found {reprlib.repr(content.get('hash'))} as hash"
+    for part in PARTS:
+        indices = content.get(part)
+        if not isinstance(indices, list):
+            yield f"found {reprlib.repr(indices)} as {part}"
+            return
+        for index in indices:  # type, as True is an int, too; int64 is what they become
+            if type(index) is not int or not 0 <= index < 2**63:
+                yield f"found {reprlib.repr(index)} among the indices of {part}"
 
 
 def _counts(labels, source, config) -> np.ndarray:
@@ -126,39 +164,48 @@ def _counts(labels, source, config) -> np.ndarray:
     return counts
 
 
-def _read(path: str) -> dict:
-    try:
-        with open(path) as file:
-            content = json.load(file)
-        if all(isinstance(content[part], list) for part in PARTS) and content["hash"]:
-            return content
-        problem = "found something else"
-    except OSError as error:
-        problem = error.strerror
-    except (ValueError, KeyError, TypeError) as error:
-        problem = f"found {type(error).__name__}: {error}"
-    raise config_lib.UserError(
-        f"--split_file: expected a split.json with hash, {', '.join(PARTS)} in {path}: {problem}"
-    )
-
-
-def _checked(split: Split, source: sources.Source, config: config_lib.Config) -> Split:
-    """The split, after asserting that its parts are disjoint, complete, labelled, not empty."""
-    everything = np.concatenate([split.validation, split.labeled, split.unlabeled])
-    size = len(source.train)
-    if len(everything) != size or not np.array_equal(np.sort(everything), np.arange(size)):
+def _num_validation(available: int, own: int, config) -> int:
+    """How many of the available labelled images are for validation: none if the set has its own."""
+    count = 0 if own else round(config.validation * available)
+    if not count and not own:
         raise config_lib.UserError(
-            f"{config.split_file or config.dataset}: expected a split with each of the {size} "
-            f"training images in one part, found {len(everything)} indices"
+            f"--validation: the best checkpoint is chosen on validation images, but "
+            f"{config.validation:g} of {available} labelled images is none; give more, or a set "
+            "with a validation part (a folder: validation/<class>/*)"
         )
-    with_label = source.train.labels[np.concatenate([split.validation, split.labeled])]
-    if (with_label == examples.UNLABELED).any():
-        raise config_lib.UserError(f"{config.split_file}: labelled images without a label")
+    return count
+
+
+def _problems(split: Split, source: sources.Source) -> Iterator[str]:
+    """What is wrong with a split of these images: parts are disjoint, complete and usable."""
+    size, labels = len(source.train), source.train.labels
+    everything = np.concatenate([split.validation, split.labeled, split.unlabeled])
+    outside = everything[everything >= size]
+    if len(outside):
+        yield f"expected indices of the {size} training images, found {outside[0]}"
+        return
+    times = np.bincount(everything, minlength=size)
+    for index in np.flatnonzero(times != 1)[:1]:
+        yield (
+            f"expected each of the {size} training images in one part, found index {index} "
+            f"{times[index]} times"
+        )
+    for part in ("validation", "labeled"):
+        indices = getattr(split, part)
+        for index in indices[labels[indices] == examples.UNLABELED][:1]:
+            yield f"expected images with a label in {part}, found index {index} without one"
+    if not len(split.validation) and not len(source.validation):
+        yield "expected validation images, as the set has no others, found none"
+    for k, name in enumerate(source.class_names):
+        if not (labels[split.labeled] == k).any():
+            yield f"expected labelled images of every class, found none of {name!r}"
+
+
+def _check_unlabeled(unlabeled, labeled, config: config_lib.Config) -> None:
     semi_supervised = config.method != "supervised" and config.unlabeled_batch > 0
-    if semi_supervised and not len(split.unlabeled) and not config.include_labeled:
+    if semi_supervised and not len(unlabeled) and not config.include_labeled:
         raise config_lib.UserError(
             f"--dataset={config.dataset}: method {config.method} needs unlabelled images, but all "
-            f"{len(split.labeled)} training images are labelled (--labels={config.labels}); "
+            f"{len(labeled)} training images are labelled (--labels={config.labels}); "
             "--include_labeled uses these, too"
         )
-    return split

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import tensorflow as tf
 import tensorflow_datasets as tfds
 from absl import logging
 from tensorflow_datasets.core import read_only_builder
+from tensorflow_datasets.core.utils import file_utils
 
 from rat_tf import config as config_lib
 from rat_tf.data import examples, sources
@@ -56,6 +58,13 @@ def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
     """The prepared set, of whatever version is on disk."""
     name = NAMES.get(config.dataset) or config.dataset.partition(":")[2]
     data_dir = os.path.expanduser(config.data_dir) or None
+    if not re.fullmatch(r"\w+([/:].+)?", name):
+        raise config_lib.UserError(
+            f"--dataset={config.dataset}: expected a name as TFDS has them, such as tfds:mnist or "
+            f"tfds:<set>/<config>:<version>, got {name!r}"
+        )
+    if data_dir and data_dir.startswith("gs://"):
+        _check_network(f"--data_dir={data_dir}: there is no network to read it")
     try:
         with _quiet():
             return read_only_builder.builder_from_files(name, data_dir=data_dir)
@@ -67,7 +76,8 @@ def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
         ) from error
     if config.download:
         return _download(name, data_dir, config)
-    where = data_dir or f"{os.path.expanduser('~/tensorflow_datasets')} (no --data_dir given)"
+    looked_in = " or ".join(str(path) for path in file_utils.list_data_dirs(data_dir))
+    where = looked_in + ("" if data_dir else " (no --data_dir given)")
     command = f"python -m rat_tf.data --dataset={config.dataset}"
     command += f" --data_dir={data_dir}" if data_dir else ""
     raise config_lib.UserError(
@@ -76,17 +86,22 @@ def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
     )
 
 
-def _download(name: str, data_dir: str | None, config) -> tfds.core.DatasetBuilder:
-    try:  # TFDS itself retries for minutes
+def _check_network(message: str) -> None:
+    """Refuses within seconds what TFDS and TensorFlow would retry for minutes."""
+    try:
         # Not urlopen, which would keep the proxies of this moment for the whole process.
         urllib.request.build_opener().open("https://storage.googleapis.com", timeout=5)
     except urllib.error.HTTPError:
         pass  # somebody answered
     except OSError as error:
-        raise config_lib.UserError(
-            f"--download: {name} is not prepared in --data_dir={data_dir or ''} and there is no "
-            f"network to fetch it from: {error}"
-        ) from error
+        raise config_lib.UserError(f"{message}: {error}") from error
+
+
+def _download(name: str, data_dir: str | None, config) -> tfds.core.DatasetBuilder:
+    _check_network(
+        f"--download: {name} is not prepared in --data_dir={data_dir or ''} and there is no "
+        "network to fetch it from"
+    )
     try:
         builder = tfds.builder(name, data_dir=data_dir)
         builder.download_and_prepare()
@@ -137,18 +152,25 @@ def _batches(builder, split, image_key, label_key, labeled, config) -> Iterator[
             read_config=tfds.ReadConfig(interleave_cycle_length=1, try_autocache=False),
         )
     dataset = dataset.map(lambda example: (example[image_key], example[label_key]))
-    found = 0
+    found, classes = 0, builder.info.features[label_key].num_classes
     try:
         for images, labels, fingerprints in examples.decoded(
             dataset, config.image_size, config.channels
         ):
             found += len(labels)
-            labels = labels if labeled else np.full_like(labels, examples.UNLABELED)
+            if not labeled:
+                labels = np.full_like(labels, examples.UNLABELED)
+            for label in labels[(labels < examples.UNLABELED) | (labels >= classes)][:1]:
+                raise config_lib.UserError(
+                    f"--dataset={config.dataset}: expected labels from 0 to {classes - 1}, or "
+                    f"{examples.UNLABELED} for none, in split {split!r} of {builder.data_path}, "
+                    f"found {label}"
+                )
             yield images, labels, fingerprints
     except tf.errors.OpError as error:
         raise config_lib.UserError(
-            f"--dataset={config.dataset}: cannot read split {split!r} in {builder.data_path} "
-            f"after {found} images: {error.message.splitlines()[0]}"
+            f"--dataset={config.dataset}: cannot read split {split!r} in "
+            f"{_damaged(builder, split)}: {examples.reason(error)}"
         ) from error
     expected = builder.info.splits[split].num_examples
     if found != expected:
@@ -156,6 +178,17 @@ def _batches(builder, split, image_key, label_key, labeled, config) -> Iterator[
             f"--dataset={config.dataset}: expected {expected} images in split {split!r} of "
             f"{builder.data_path}, found {found}"
         )
+
+
+def _damaged(builder, split: str) -> str:
+    """The first file of a split with records that cannot be read; the folder if there is none."""
+    for path in builder.info.splits[split].filepaths:
+        try:
+            for _ in tf.data.TFRecordDataset(str(path)).batch(1024):
+                pass
+        except tf.errors.OpError:
+            return str(path)
+    return str(builder.data_path)
 
 
 def _files(builder, split: str) -> list:

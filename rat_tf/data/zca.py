@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
-import zipfile
 
 import numpy as np
 import scipy.linalg
@@ -20,7 +18,7 @@ from absl import logging
 from scipy.linalg import blas
 
 from rat_tf import config as config_lib
-from rat_tf.data import examples
+from rat_tf.data import cache, examples
 
 SCALE = 55.0
 SMALLEST_NORM = 1e-10
@@ -56,14 +54,19 @@ def fit(train: examples.Examples) -> tuple[np.ndarray, np.ndarray]:
     return mean, scaled @ vectors.T
 
 
-def fitted(train: examples.Examples, cache_dir: str) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and matrix of `fit`, float32, from the cache if these images have been fitted before."""
-    size = int(np.prod(train.image_shape))
+def check(image_shape) -> None:
+    """Refuses images that are too large, before they are read and a matrix is made for them."""
+    size = int(np.prod(image_shape))
     if size > LARGEST:
         raise config_lib.UserError(
             f"--preprocessing=gcn_zca: expected images of at most {LARGEST} values, got {size} "
-            f"({train.image_shape}); lower --image_size or use --preprocessing=scale"
+            f"({'×'.join(map(str, image_shape))}); lower --image_size or use --preprocessing=scale"
         )
+
+
+def fitted(train: examples.Examples, cache_dir: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and matrix of `fit`, float32, from the cache if these images have been fitted before."""
+    size = int(np.prod(train.image_shape))
     # Labels do not matter; the shape does, since fingerprints are taken before resizing.
     constants = (SCALE, SMALLEST_NORM, REGULARIZER, SMALLEST_VARIANCE, train.image_shape)
     key = hashlib.sha256(repr(constants).encode() + train.fingerprints.tobytes()).hexdigest()
@@ -73,7 +76,12 @@ def fitted(train: examples.Examples, cache_dir: str) -> tuple[np.ndarray, np.nda
         return cached
     logging.warning("fitting ZCA to %d images, once, for %s", len(train), path)
     mean, matrix = (array.astype(np.float32) for array in fit(train))
-    _save(path, key, mean, matrix)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with cache.writing(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, mean=mean, matrix=matrix, key=key)
+    except OSError as error:  # the matrix is none the worse
+        logging.warning("--cache_dir: cannot keep the ZCA in %s: %s", path, error.strerror or error)
     return mean, matrix
 
 
@@ -85,18 +93,11 @@ def _load(path: str, key: str, size: int) -> tuple[np.ndarray, np.ndarray] | Non
             whole = str(content["key"]) == key
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        logging.warning("%s is damaged and fitted again: %s", path, error)
+    except Exception as error:  # whatever a damaged file raises
+        problem = "cannot be read" if cache.is_refusal(error) else "is damaged"
+        logging.warning("--cache_dir: %s %s and fitted again: %s", path, problem, error)
         return None
     if whole and mean.shape == (size,) and matrix.shape == (size, size):
         return mean, matrix
     logging.warning("%s holds something else and is fitted again", path)
     return None
-
-
-def _save(path: str, key: str, mean, matrix) -> None:
-    """Under a temporary name first: no other process ever sees half a file."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path), delete=False) as file:
-        np.savez(file, mean=mean, matrix=matrix, key=key)
-    os.replace(file.name, path)

@@ -1,12 +1,14 @@
 import os
+import time
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf.data import sources
+from rat_tf.data import folder, sources
 from tests.data import make
 
 
@@ -47,6 +49,35 @@ def test_a_misspelt_part_is_not_passed_over(tmp_path, misspelt, meant):
     refused(tmp_path, f"{misspelt}.*did you mean '{meant}'")
 
 
+def test_a_class_in_the_place_of_a_part_is_not_taken_for_a_misspelt_one(tmp_path):
+    make.folder(tmp_path)
+    (tmp_path / "cat").mkdir()
+    refused(tmp_path, r"cat: expected one of labeled, .*, found 'cat'$")
+
+
+def test_an_image_beside_the_parts_is_named(tmp_path):
+    make.folder(tmp_path)
+    (tmp_path / "README.txt").write_text("mine")
+    assert len(data_lib.load(settings(tmp_path)).train) == 17
+    make.png(os.path.join(tmp_path, "loose.PNG"), make.pixels(1)[0])
+    refused(tmp_path, r"loose\.PNG: expected images in labeled, .*found one beside them")
+
+
+def test_many_classes_take_no_longer_for_each(monkeypatch):
+    names = [str(i) for i in range(20_000)]
+    monkeypatch.setattr(folder, "_folders", lambda path: names)
+    monkeypatch.setattr(folder, "_files", lambda *_: [f"/root/labeled/{n}/x.png" for n in names])
+    started = time.process_time()
+    files = folder._classes("/root", "labeled", names, settings("/root"))
+    assert [label for _, label in files] == list(range(20_000))
+    assert time.process_time() - started < 3  # with a look at all files for each: 20
+
+
+def test_one_image_of_each_class_needs_a_validation_part(tmp_path):
+    make.folder(tmp_path, labeled=1)
+    refused(tmp_path, "--validation: .*validation/<class>", labels=2)
+
+
 def test_validation_folder_is_used(tmp_path):
     make.folder(tmp_path)
     image = make.pixels(1, seed=9)[0]
@@ -63,15 +94,38 @@ def test_formats(tmp_path):
     image[:3] = 30
     place = tmp_path / "unlabeled"
     place.mkdir()
-    from PIL import Image
-
     picture = Image.fromarray(image)
     picture.save(place / "a.bmp")
+    picture.convert("L").save(place / "a_grey.bmp")
     picture.save(place / "b.gif", save_all=True, append_images=[Image.new("RGB", (6, 6))])
     picture.save(place / "c.JPEG", quality=100)
     picture.save(place / "d.jpg", quality=100)
-    found = sources.load(settings(tmp_path)).train.images[-4:]
-    np.testing.assert_allclose(found.astype(int), np.stack([image] * 4).astype(int), atol=6)
+    found = sources.load(settings(tmp_path)).train.images[-5:]
+    np.testing.assert_allclose(found.astype(int), np.stack([image] * 5).astype(int), atol=6)
+
+
+@pytest.mark.parametrize("mode, bits", [("P", 8), ("1", 1)])
+def test_a_bmp_with_a_palette_is_refused(tmp_path, mode, bits):
+    make.folder(tmp_path)
+    picture = Image.fromarray(make.pixels(1)[0]).convert(mode)
+    picture.save(tmp_path / "unlabeled" / "a.bmp")
+    refused(tmp_path, rf"a\.bmp: expected a BMP .* palette \({bits} bits\).*--skip_broken")
+
+
+def test_half_a_header_of_a_bmp_is_a_broken_file(tmp_path):
+    make.folder(tmp_path)
+    (tmp_path / "unlabeled" / "a.bmp").write_bytes(b"BM" + bytes(20))
+    refused(tmp_path, r"a\.bmp: expected an image, found a broken file")
+
+
+def test_an_image_size_beyond_memory_is_not_the_fault_of_a_file(tmp_path, monkeypatch):
+    make.folder(tmp_path)
+
+    def resize(*_, **__):
+        raise tf.errors.ResourceExhaustedError(None, None, "{{node x}} OOM [Op:Resize]")
+
+    monkeypatch.setattr(tf.image, "resize", resize)
+    refused(tmp_path, r"--image_size: no memory .* 99999×99999 pixels \(OOM\)$", image_size=99999)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
@@ -106,10 +160,47 @@ def test_broken_file_is_named_or_skipped(tmp_path, caplog, content):
     make.folder(tmp_path)
     broken = tmp_path / "labeled" / "cat" / "3.png"
     broken.write_bytes(broken.read_bytes()[:60] if content is None else content)
-    refused(tmp_path, r"cat/3\.png: expected an image, found a broken file.*--skip_broken")
+    refused(
+        tmp_path, r"cat/3\.png: expected an image, found a broken file \([^{\[]*\); --skip_broken"
+    )
     data = data_lib.load(settings(tmp_path, skip_broken=True))
     assert len(data.train) == 16
-    assert "left out 1:" in caplog.text and "cat/3.png" in caplog.text
+    assert "files left out: 1\n" in caplog.text and "cat/3.png" in caplog.text
+
+
+def test_a_cached_set_does_not_forget_its_broken_files(tmp_path, caplog):
+    make.folder(tmp_path / "set")
+    (tmp_path / "set" / "labeled" / "cat" / "3.png").write_bytes(b"x")
+    os.symlink("nowhere.png", tmp_path / "set" / "unlabeled" / "link.png")
+    cached = {"memory_limit_gb": 0, "cache_dir": str(tmp_path / "cache")}
+    for _ in range(2):
+        caplog.clear()
+        assert len(sources.load(settings(tmp_path / "set", skip_broken=True, **cached)).train) == 16
+        assert "files left out: 2\n" in caplog.text
+        assert "cat/3.png" in caplog.text and "link.png" in caplog.text
+    refused(tmp_path / "set", r"cat/3\.png: .*one of at least 2.*--skip_broken", **cached)
+
+
+def test_many_broken_files_are_counted_and_some_of_them_named(tmp_path, caplog):
+    make.folder(tmp_path, unlabeled=0)
+    for i in range(25):
+        (tmp_path / "unlabeled" / str(i)).mkdir(parents=True)
+        (tmp_path / "unlabeled" / str(i) / "x.png").write_bytes(b"x")
+    sources.load(settings(tmp_path, skip_broken=True))
+    (text,) = [r.getMessage() for r in caplog.records if "skip_broken" in r.getMessage()]
+    assert "left out: 25\n" in text and text.count("x.png") == 10 and text.endswith("and 15 more")
+
+
+@pytest.mark.parametrize("limit", [4, 0])
+@pytest.mark.parametrize("part", ["test", "validation"])
+def test_a_part_of_broken_files_alone_is_an_error(tmp_path, part, limit):
+    make.folder(tmp_path, test=0)
+    for name in ("cat", "dog"):
+        (tmp_path / part / name).mkdir(parents=True)
+        (tmp_path / part / name / "x.png").write_bytes(b"x")
+    where = {"memory_limit_gb": limit, "cache_dir": str(tmp_path / ".cache")}
+    message = f"expected images in {part}/, found 2 broken files"
+    refused(tmp_path, message, skip_broken=True, **where)
 
 
 def test_broken_first_file(tmp_path):
@@ -126,6 +217,29 @@ def test_other_files_are_named_and_hidden_ones_ignored(tmp_path):
     (tmp_path / "unlabeled" / "notes.txt").write_bytes(b"x")
     refused(tmp_path, r"notes\.txt: expected a file that ends in \.png")
     assert len(data_lib.load(settings(tmp_path, skip_broken=True)).train) == 17
+
+
+@pytest.mark.parametrize(
+    "place", ["labeled/.ipynb_checkpoints", "labeled/cat/.thumb", "unlabeled/.cache", "test/.x"]
+)
+def test_hidden_folders_are_ignored(tmp_path, place):
+    make.folder(tmp_path)
+    make.png(os.path.join(tmp_path, place, "0.png"), make.pixels(1)[0])
+    source = sources.load(settings(tmp_path))
+    assert (len(source.train), len(source.test), len(source.class_names)) == (17, 4, 2)
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    make.folder(tmp_path)
+    locked, scan = str(tmp_path / "unlabeled" / "deep"), os.scandir
+
+    def scandir(path):  # as root the tests can read everything
+        if path == locked:
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    refused(tmp_path, "unlabeled/deep: cannot read this folder: Permission denied")
 
 
 def test_unknown_class_folder_is_named(tmp_path):

@@ -1,14 +1,16 @@
 import os
 import subprocess
 import sys
+import types
 
 import numpy as np
+import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import contact_sheet
 from rat_tf import data as data_lib
 from rat_tf.data import __main__ as command
-from rat_tf.data import sources
+from rat_tf.data import examples, sources
 from tests.data import make
 
 SMALL = {"labels": 4, "network": "wrn-10-1", "image_size": 8}
@@ -22,7 +24,8 @@ def test_description_and_contact_sheet_of_a_folder(tmp_path, capsys):
     command.main(config)
     printed = capsys.readouterr().out
     data = data_lib.load(config)
-    assert data.train.hash in printed and "images 8×8×3 uint8" in printed
+    assert data.train.hash in printed and data.split.digest in printed
+    assert "images 8×8×3 uint8" in printed
     lines = {line.split()[0]: line.split()[1:] for line in printed.splitlines() if line.split()}
     assert lines["cat"][0] == lines["dog"][0] == "2"
     assert lines["total"] == ["4", str(len(data.unlabeled)), str(len(data.validation)), "5"]
@@ -48,6 +51,38 @@ def test_rows_of_the_contact_sheet(tmp_path):
     assert all(image.tobytes() in known for image in rows[0][1])
     assert "noise:0.5,affine:0.3, adversarial to the untrained network" in rows[-1][0]
     assert not np.array_equal(rows[-1][1], rows[2][1])
+
+
+@pytest.mark.parametrize("size, searched", [(96, 10), (224, 1), (304, 0)])
+def test_large_images_are_searched_in_small_numbers(size, searched, monkeypatch):
+    monkeypatch.setattr(contact_sheet.adversary, "search", lambda t, f, x, *_, **__: found(t, x))
+
+    def found(transform, images):
+        assert len(images) == searched > 0
+        direction = transform.random_direction(searched, images.shape[1:], [0, 0])
+        return types.SimpleNamespace(offsets=direction)
+
+    pixels = np.zeros((3, size, size, 3), np.uint8)
+    whole = examples.Examples(pixels, np.arange(3), None, np.zeros((3, 8), np.uint8))
+    data = types.SimpleNamespace(labeled=whole, unlabeled=whole, train=whole, class_names="abc")
+    config = config_lib.Config(network="wrn-10-1", transforms="noise:1")
+    title, images, _ = contact_sheet._rows(config, data)[-1]
+    assert len(images) == searched
+    assert ("to save memory" in title) == (searched < 10) and ("left out" in title) == (
+        not searched
+    )
+
+
+def test_batches_that_do_not_divide_by_the_devices_are_refused_as_in_training():
+    config = config_lib.Config(dataset="digits", labels=50, logical_devices=3)
+    with pytest.raises(config_lib.UserError, match="--labeled_batch: .*3 replicas"):
+        command.main(config)
+
+
+def test_a_place_that_cannot_be_written_is_an_error():
+    config = config_lib.Config(dataset="digits", labels=50, run_dir="/etc/passwd/a/b")
+    with pytest.raises(config_lib.UserError, match="--run_dir: cannot write /etc/passwd/a"):
+        command.main(config)
 
 
 def test_command_line_error_is_one_line(tmp_path):

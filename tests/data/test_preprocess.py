@@ -7,7 +7,8 @@ import tensorflow as tf
 from sklearn import decomposition
 
 from rat_tf import config as config_lib
-from rat_tf.data import examples, preprocess, zca
+from rat_tf import data as data_lib
+from rat_tf.data import examples, preprocess, sources, zca
 
 SHAPE = (5, 4, 3)
 
@@ -135,8 +136,40 @@ def test_damaged_cache_is_rebuilt(tmp_path, damage):
         np.testing.assert_array_equal(repaired["matrix"], found[1])
 
 
-def test_too_large_images_are_refused(tmp_path):
-    images = np.zeros((1, 96, 96, 3), np.uint8)
-    train = examples.Examples(images, np.zeros(1, np.int64))
-    with pytest.raises(config_lib.UserError, match="gcn_zca: expected images of at most"):
-        zca.fitted(train, str(tmp_path))
+def test_the_cache_has_the_permissions_of_the_umask(tmp_path):
+    before = os.umask(0o027)
+    try:
+        zca.fitted(correlated(), str(tmp_path / "cache"))
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "cache").rglob("*")}
+    assert modes == {0o750, 0o640}
+
+
+@pytest.mark.parametrize(
+    "error", [NotImplementedError, RuntimeError, PermissionError(13, "Denied")]
+)
+def test_a_fit_is_repeated_and_kept_whatever_a_cache_raises(tmp_path, monkeypatch, caplog, error):
+    expected = zca.fitted(correlated(), str(tmp_path))
+
+    def load(path):
+        raise error
+
+    monkeypatch.setattr(np, "load", load)
+    np.testing.assert_allclose(zca.fitted(correlated(), str(tmp_path))[1], expected[1], atol=1e-6)
+    assert ("cannot be read" in caplog.text) == isinstance(error, PermissionError)
+
+
+def test_a_fit_outlives_a_cache_that_cannot_be_written(caplog):
+    mean, matrix = zca.fitted(correlated(), "/etc/passwd")
+    np.testing.assert_allclose(matrix, zca.fit(correlated())[1], atol=1e-6)
+    assert "--cache_dir: cannot keep the ZCA in /etc/passwd/zca" in caplog.text
+
+
+def test_too_large_images_are_refused_before_they_are_read(monkeypatch):
+    monkeypatch.setattr(sources, "read", lambda *_: pytest.fail("read"))
+    config = config_lib.Config(
+        dataset="digits", labels=50, preprocessing="gcn_zca", image_size=96, channels=3
+    )
+    with pytest.raises(config_lib.UserError, match="gcn_zca: expected images of at most .*96×96×3"):
+        data_lib.load(config)

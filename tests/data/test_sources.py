@@ -53,12 +53,6 @@ def test_hash_tells_content_labels_and_order_apart():
     assert examples.Examples(images.copy(), labels.copy()).hash == sets[0].hash
 
 
-def test_full_disk_is_an_error_before_decoding(tmp_path):
-    part = examples.Part(10**9, lambda: pytest.fail("decoded"), lambda: "huge")
-    with pytest.raises(config_lib.UserError, match="--cache_dir: .* GB .* do not fit"):
-        examples.read_mapped([part], (1000, 1000, 3), str(tmp_path))
-
-
 @pytest.mark.parametrize("offset", [0, 1])
 def test_as_tensor_is_right_for_any_alignment(offset):
     memory = examples._aligned((1, 4097, 1, 1)).reshape(-1)

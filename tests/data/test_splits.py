@@ -74,10 +74,8 @@ def test_include_labeled():
     "changes, match",
     [
         ({"labels": 55}, "--labels: expected a multiple of the 10 classes"),
-        ({"labels": 1300}, "--labels: 1300 .* 130 of class '0', which has 121"),
-        ({"labels": 2000}, "--labels: expected at most the 1437 images"),
+        ({"labels": 1290}, "--labels: 1290 .* 129 of class '0', which has 121"),
         ({"labels": 5, "stratify": "proportional"}, "each class needs one or more"),
-        ({"validation": 0.0}, "--validation"),
         ({"labels": 0}, "needs unlabelled images"),
         ({"augment_shift": 8}, "--augment_shift: expected less than the 8 pixels"),
         ({"split_file": "nowhere.json"}, "--split_file: .*nowhere.json: No such file"),
@@ -86,6 +84,28 @@ def test_include_labeled():
 def test_errors_name_the_flag(changes, match):
     with pytest.raises(config_lib.UserError, match=match):
         data_lib.load(settings(**changes))
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"labels": 1300}, "--labels: expected at most the 1293 images"),  # 1437 without a tenth
+        ({"validation": 0.0}, "--validation: .* 0 of 1437 labelled images is none.*validation/"),
+        ({"split_file": __file__}, "--split_file: .*found no JSON"),
+    ],
+)
+def test_what_sizes_tell_is_an_error_before_images_are_read(monkeypatch, changes, match):
+    monkeypatch.setattr(sources, "read", lambda *_: pytest.fail("read"))
+    with pytest.raises(config_lib.UserError, match=match):
+        data_lib.load(settings(**changes))
+
+
+def test_a_validation_part_leaves_all_labels(monkeypatch):
+    listing = sources.find(settings())
+    own = dataclasses.replace(listing, validation=listing.test)
+    splits.check(own, settings(labels=1430, validation=0.0))
+    with pytest.raises(config_lib.UserError, match="at most the 1437 images"):
+        splits.check(own, settings(labels=1440))
 
 
 def test_saved_split_is_replayed(tmp_path):
@@ -106,22 +126,88 @@ def test_split_of_other_images_is_refused(tmp_path):
         data_lib.load(settings(split_file=path))
 
 
+def damaged(path, part, value):
+    """Writes the split of the digits with something else as one part; the labels that it has."""
+    content = {k: np.array(v).tolist() for k, v in vars(data_lib.load(settings()).split).items()}
+    content[part] = value(content) if callable(value) else value
+    path.write_text(json.dumps(content))
+    return len(content["labeled"]) if isinstance(content["labeled"], list) else 0
+
+
 @pytest.mark.parametrize(
-    "change, match",
+    "part, value, found",
     [
-        (lambda c: c["labeled"].append(c["validation"][0]), "each of the 1437 training images"),
-        (lambda c: c["unlabeled"].pop(), "each of the 1437 training images"),
-        (lambda c: c["labeled"].__setitem__(0, -1), "each of the 1437 training images"),
-        (lambda c: c.pop("hash"), "expected a split.json"),
-        (lambda c: c["unlabeled"].append(c["labeled"].pop()), "has 49 labelled images"),
+        ("labeled", "abc", "'abc' as labeled"),
+        ("labeled", None, "None as labeled"),
+        ("unlabeled", {"0": 1}, "{'0': 1} as unlabeled"),
+        ("validation", [[0, 1], [2]], r"\[0, 1\] among the indices of validation"),
+        ("validation", [3, 1.0], "1.0 among the indices of validation"),
+        ("validation", ["7"], "'7' among the indices of validation"),
+        ("validation", [True], "True among the indices of validation"),
+        ("labeled", [5, -1, -2], "-1 among the indices of labeled"),
+        ("labeled", [10**30], "10000.* among the indices of labeled"),
+        ("hash", 5, "5 as hash"),
+        ("hash", None, "None as hash"),
     ],
 )
-def test_damaged_split_file_is_refused(tmp_path, change, match):
+def test_a_split_file_of_other_types_is_refused(tmp_path, part, value, found):
+    damaged(tmp_path / "split.json", part, value)
+    with pytest.raises(config_lib.UserError, match=f"--split_file: expected .* found {found}"):
+        splits.read(str(tmp_path / "split.json"))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "5", "{", "[" * 100_000, "\0"])
+def test_a_split_file_that_is_none_is_refused(tmp_path, text):
+    (tmp_path / "split.json").write_text(text)
+    with pytest.raises(config_lib.UserError, match="--split_file: expected .* found "):
+        splits.read(str(tmp_path / "split.json"))
+
+
+@pytest.mark.parametrize(
+    "part, value, match",
+    [
+        ("labeled", lambda c: [*c["labeled"], 1437], "of the 1437 training images, found 1437"),
+        ("labeled", lambda c: [*c["labeled"], c["validation"][3]], r"found index \d+ 2 times"),
+        ("unlabeled", lambda c: c["unlabeled"][1:], r"found index \d+ 0 times"),
+    ],
+)
+def test_a_split_file_of_other_indices_is_refused(tmp_path, part, value, match):
     path = tmp_path / "split.json"
-    data_lib.load(settings()).split.save(str(path))
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-    changes = {"labels": 0} if "1437" in match else {}
-    with pytest.raises(config_lib.UserError, match=match):
-        data_lib.load(settings(split_file=str(path), **changes))
+    labels = damaged(path, part, value)
+    with pytest.raises(config_lib.UserError, match=f"--split_file: .*json: expected .*{match}"):
+        data_lib.load(settings(split_file=str(path), labels=labels))
+
+
+def test_another_number_of_labels_than_in_the_file_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "split.json"
+    labels = damaged(path, "labeled", lambda c: c["labeled"][1:])
+    monkeypatch.setattr(sources, "read", lambda *_: pytest.fail("read"))
+    with pytest.raises(config_lib.UserError, match="--labels: .* has 49 labelled images"):
+        data_lib.load(settings(split_file=str(path), labels=labels + 1))
+
+
+@pytest.mark.parametrize(
+    "parts, match",
+    [
+        ([[], [0, 1], [2, 3]], "expected validation images"),
+        ([[0, 1], [], [2, 3]], "labelled images of every class, found none of 'k0'"),
+        ([[1], [0], [2, 3]], "labelled images of every class, found none of 'k1'"),
+        ([[0], [1, 2], [3]], "a label in labeled, found index 2 without one"),
+        ([[3], [0, 1], [2]], "a label in validation, found index 3 without one"),
+    ],
+)
+def test_a_split_file_that_nothing_can_be_trained_by_is_refused(tmp_path, parts, match):
+    source = fake([0, 1, -1, -1], classes=2)
+    path = str(tmp_path / "split.json")
+    splits.Split(*(np.array(part, int) for part in parts), source.train.hash).save(path)
+    with pytest.raises(config_lib.UserError, match=f"--split_file: .*{match}"):
+        splits.load(path, source, settings(labels=0))
+
+
+def test_a_split_file_without_validation_serves_a_set_with_its_own(tmp_path):
+    source = fake([0, 1, 1, -1], classes=2)
+    path = str(tmp_path / "split.json")
+    parts = [np.array(part, int) for part in ([], [0, 1], [2, 3])]
+    splits.Split(*parts, source.train.hash).save(path)
+    own = dataclasses.replace(source, validation=source.train.take([0]))
+    np.testing.assert_array_equal(splits.load(path, own, settings(labels=0)).unlabeled, [2, 3])

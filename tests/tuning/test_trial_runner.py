@@ -7,7 +7,9 @@ import itertools
 import pytest
 import tensorflow as tf
 
+from rat_tf import config as config_lib
 from rat_tf import runs, train, watching
+from rat_tf.data import splits
 from rat_tf.tuning import trial_runner
 from tests.tuning import searches
 
@@ -81,6 +83,19 @@ def test_data_are_read_again_only_where_their_flags_change(runner, monkeypatch):
     for i, (labels, weight) in enumerate(itertools.product(["20", "30"], ["0.1", "1"])):
         some.run(str(i), {"labels": labels, "consistency": weight})
     assert loads == [30] and len(calls) == 4
+
+
+def test_a_trial_that_was_begun_with_other_images_is_refused(runner, monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(train, "fit", searches.fake_fit(lambda config, step: 0.25, calls))
+    runner(searches.parse("consistency=0.1|1")).run("0", {"consistency": "1"})
+    folder = tmp_path / "trials" / "0"
+    (folder / "trial.json").unlink()  # as if interrupted
+    split = splits.read(str(folder / "split.json"))
+    dataclasses.replace(split, hash="0" * 64).save(str(folder / "split.json"))
+    with pytest.raises(config_lib.UserError, match="trials/0 was begun with other images"):
+        runner(searches.parse("consistency=0.1|1")).run("0", {"consistency": "1"})
+    assert len(calls) == 1
 
 
 def test_hyperband_goes_on_where_the_shorter_trial_ended(runner, monkeypatch):

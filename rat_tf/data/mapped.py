@@ -1,0 +1,100 @@
+"""Sets larger than --memory_limit_gb: decoded once into a file of pixels, then mapped into memory.
+
+The usual alternative, shards with a shuffle buffer, is neither reproducible from any step (the
+buffer's state is no function of the step), nor able to pick 1,000 labelled images out of a large
+set without reading all of it. Mapped, every image is within reach, the batches are those that the
+same set in memory gives, and a worker reads only its own rows of a batch.
+
+A set has a folder of --cache_dir with pixels.npy and, written last, labels.npz, which also says
+what files were left out. Who decodes holds a lock on the folder. Shapes and numbers are compared
+when a set is opened; a checksum of all pixels would take as long as reading them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Sequence
+
+import numpy as np
+from absl import logging
+
+from rat_tf import config as config_lib
+from rat_tf.data import cache, examples
+
+
+def read(parts: Sequence[examples.Part], shape, cache_dir: str) -> examples.Examples:
+    """As `examples.read`, with the pixels in a file of the cache."""
+    size = sum(part.size for part in parts)
+    if not size:
+        return examples.read(parts, shape)
+    key = hashlib.sha256(json.dumps([[part.key() for part in parts], shape]).encode()).hexdigest()
+    folder = os.path.join(cache_dir, "images", key[:24])
+    with cache.user_errors(cache_dir):
+        found = _open(folder, size, shape)
+        if found is not None:
+            return found
+        os.makedirs(folder, exist_ok=True)
+        _remove_abandoned(os.path.dirname(folder))
+        with cache.locked(folder):
+            found = _open(folder, size, shape)  # decoded by another process in the meantime
+            if found is None:
+                _decode(parts, size, shape, folder)
+                found = _open(folder, size, shape)
+    if found is None:
+        raise config_lib.UserError(f"--cache_dir: cannot read what was just written to {folder}")
+    return found
+
+
+def _decode(parts, size: int, shape, folder: str) -> None:
+    needed, free = size * int(np.prod(shape)), shutil.disk_usage(folder).free
+    if needed > 0.95 * free:
+        raise config_lib.UserError(
+            f"--cache_dir: {needed / 1e9:.1f} GB of decoded images do not fit into the "
+            f"{free / 1e9:.1f} GB that are free in {folder}; give another folder, raise "
+            "--memory_limit_gb or lower --image_size"
+        )
+    logging.warning("decoding %d images (%.1f GB) into %s, once", size, needed / 1e9, folder)
+    with cache.writing(os.path.join(folder, "pixels.npy")) as path:
+        found = examples.read(parts, shape, path)
+    with cache.writing(os.path.join(folder, "labels.npz")) as path, open(path, "wb") as file:
+        np.savez(
+            file,
+            labels=found.labels,
+            fingerprints=found.fingerprints,
+            skipped=np.array(found.skipped, str),
+        )
+
+
+def _open(folder: str, size: int, shape) -> examples.Examples | None:
+    """What `_decode` wrote; None if it is not there or damaged."""
+    try:
+        # "c" (copy on write): TensorFlow shares no memory that is read-only.
+        pixels = np.load(os.path.join(folder, "pixels.npy"), mmap_mode="c")
+        with np.load(os.path.join(folder, "labels.npz")) as rest:
+            labels, fingerprints, skipped = rest["labels"], rest["fingerprints"], rest["skipped"]
+        rows = len(labels)
+        found = (pixels.shape, pixels.dtype, fingerprints.shape, rows + len(skipped))
+        expected = ((size, *shape), np.uint8, (rows, 8), size)
+        if found != expected:
+            raise ValueError(f"expected {expected}, found {found}")
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # whatever a damaged file raises
+        if cache.is_refusal(error):
+            raise
+        logging.warning("%s is damaged and decoded again: %s", folder, error)
+        return None
+    return examples.Examples(pixels, labels, np.arange(rows), fingerprints, tuple(skipped.tolist()))
+
+
+def _remove_abandoned(parent: str) -> None:
+    """Removes what killed processes have left: as large as the set, and of no use."""
+    for path in glob.glob(os.path.join(glob.escape(parent), "*", f"*{cache.TEMPORARY}")):
+        with contextlib.suppress(OSError), cache.locked(os.path.dirname(path), wait=False) as held:
+            if held:
+                os.remove(path)
