@@ -153,7 +153,8 @@ def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
         problem = _palette(content.numpy())
         image = None if problem else tf.io.decode_image(content, expand_animations=False)
     except tf.errors.OpError as error:
-        problem = f"expected an image, found a broken file ({examples.reason(error)})"
+        reason = examples.reason(error).removeprefix(f"{file}; ")
+        problem = f"expected an image, found a broken file ({reason})"
     if problem:
         return None, None, f"{file}: {problem}"
     try:
