@@ -95,7 +95,10 @@ def split(source: sources.Source, config: config_lib.Config) -> Split:
     used = np.concatenate([labeled, validation])
     unlabeled = np.setdiff1d(np.arange(len(labels)), used)
     _check_unlabeled(unlabeled, labeled, config)
-    return Split(validation, labeled, unlabeled, source.train.hash)
+    found = Split(validation, labeled, unlabeled, source.train.hash)
+    for problem in _problems(found, source):
+        raise AssertionError(problem)  # a mistake of ours, not of the user
+    return found
 
 
 def load(path: str, source: sources.Source, config: config_lib.Config) -> Split:
