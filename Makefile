@@ -14,7 +14,7 @@ train: $(VENV)/requirements.installed  ## Train RAT on the built-in digits with 
 	$(VENV)/bin/python -m rat_tf.train --flagfile=configs/digits50.cfg
 
 test: $(VENV)/requirements-dev.installed  ## Run the tests.
-	$(VENV)/bin/python -m pytest -n 2
+	$(VENV)/bin/python -m pytest -n 2 --dist=worksteal
 
 lint: $(VENV)/requirements-dev.installed  ## Check style and formatting.
 	$(VENV)/bin/python -m ruff check .

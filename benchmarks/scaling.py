@@ -92,7 +92,7 @@ def main(argv) -> None:
         parts = [1e3 * bare(*seen) for _, seen in found.values()]
         axis.plot(numbers, whole, "o-", label="RAT step")
         axis.plot(numbers, parts, "s--", label="its bare passes")
-        axis.set(xlabel=name, ylabel="ms", ylim=(0, None), xticks=numbers)
+        axis.set(xlabel=name, ylabel="ms", ylim=(0, 1.08 * max(whole + parts)), xticks=numbers)
         axis.legend()
         for number, step_ms, passes_ms in zip(numbers, whole, parts):
             print(

@@ -42,6 +42,9 @@ from rat_tf import flag_values
 from rat_tf.data import examples
 
 _NETWORKS = flags.DEFINE_list("networks", ["wrn-28-2", "wrn-10-1"], "Networks to measure.")
+_METHODS = flags.DEFINE_multi_enum(
+    "methods", lib.METHODS, lib.METHODS, "Methods to measure beside supervised and rat."
+)
 _ROUNDS = flags.DEFINE_integer("rounds", 12, "Turns of each; medians count.", lower_bound=1)
 _BATCH = flags.DEFINE_integer("batch", 50, "Labelled images, and as many unlabelled ones.")
 _SIZE = flags.DEFINE_integer("size", 32, "Height and width of the images.")
@@ -94,15 +97,16 @@ def variant(text: str) -> dict:
 
 
 def measure(
-    network: str, size: int, batch: int, rounds: int, jit: bool = False, variants=()
+    network: str, size: int, batch: int, rounds: int, jit: bool, methods, variants=()
 ) -> list[dict]:
     """A row for each method and variant."""
-    changes = {method: {"jit_compile": jit} for method in lib.METHODS}
+    methods = [m for m in lib.METHODS if m in ("supervised", "rat", *methods)]
+    changes = {method: {"jit_compile": jit} for method in methods}
     changes |= {f"rat {text}": {"jit_compile": jit, **variant(text)} for text in variants}
-    methods = {name: name.partition(" ")[0] for name in changes}
-    steps = {n: lib.Step(methods[n], network, size, batch, **changes[n]) for n in changes}
+    method_of = {name: name.partition(" ")[0] for name in changes}
+    steps = {n: lib.Step(method_of[n], network, size, batch, **changes[n]) for n in changes}
     idle = {m: lib.Step(m, "pooled", size, batch, jit_compile=jit) for m in ("supervised", "rat")}
-    kinds = sorted({p for passes in lib.PASSES.values() for p in passes})
+    kinds = sorted({p for method in method_of.values() for p in lib.PASSES[method]})
     passes = {(k, n): lib.Pass(k, network, size, n * batch, jit) for k, n in kinds}
     update = lib.Update(network, size)
     everything = [*steps.values(), *idle.values(), *passes.values(), update]
@@ -118,7 +122,7 @@ def measure(
         python = [op for op in operations if "PyFunc" in op]
         assert not python, f"{name} calls Python in its step: {python}"
         seconds = np.array(step.seconds)
-        passing = sum(np.array(passes[p].seconds) for p in lib.PASSES[methods[name]])
+        passing = sum(np.array(passes[p].seconds) for p in lib.PASSES[method_of[name]])
         row = {
             "network": network,
             "method": name,
@@ -129,7 +133,7 @@ def measure(
             "operations": sum(operations.values()),
         }
         if _MEMORY.value:
-            row |= in_a_process(alone, methods[name], network, size, batch, changes[name])
+            row |= in_a_process(alone, method_of[name], network, size, batch, changes[name])
         rows.append(row)
     loop, search, rest = (np.median(t.seconds) for t in (*idle.values(), update))
     whole = np.median(steps["rat"].seconds)
@@ -168,7 +172,13 @@ def main(argv) -> None:
     rows = []
     for network in _NETWORKS.value:
         found = measure(
-            network, _SIZE.value, _BATCH.value, _ROUNDS.value, _JIT.value, _VARIANTS.value
+            network,
+            _SIZE.value,
+            _BATCH.value,
+            _ROUNDS.value,
+            _JIT.value,
+            _METHODS.value,
+            _VARIANTS.value,
         )
         show(found)
         rows += found

@@ -71,13 +71,15 @@ class _Block(tf.keras.layers.Layer):
         self.shortcut = _conv(filters, 1, stride, seeds) if project else None
 
     def call(self, inputs, training=False, update_stats=True):
-        x = _activation(self.norm1(inputs, training=training, update_stats=update_stats), training)
+        x = self.norm1(inputs, training=training, update_stats=update_stats)
+        if self.conv1.strides != (1, 1):
+            # Symmetric, as in PyTorch: TensorFlow's SAME would pad only below and to the right.
+            # Activated after it, zero stays zero, and no activations are kept besides padded ones.
+            x = tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])
+        x = _activation(x, training)
         shortcut = x if self.activate_shortcut else inputs
         if self.shortcut is not None:
             shortcut = self.shortcut(shortcut)
-        if self.conv1.strides != (1, 1):
-            # Symmetric, as in PyTorch: TensorFlow's SAME would pad only below and to the right.
-            x = tf.pad(x, [[0, 0], [1, 1], [1, 1], [0, 0]])
         x = self.conv1(x)
         x = _activation(self.norm2(x, training=training, update_stats=update_stats), training)
         return self.conv2(x) + shortcut
