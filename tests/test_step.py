@@ -8,7 +8,7 @@ from tensorflow.python.framework import kernels
 
 from benchmarks import steps
 from rat_tf import config as config_lib
-from rat_tf import methods, train
+from rat_tf import methods, train, transforms
 from rat_tf.data import preprocess
 
 TRANSFORMS = "noise:1,channel:0.001,affine:0.6,tps:1,flow:0.01"
@@ -172,6 +172,7 @@ def test_warps_on_gpus_are_by_a_sampler_that_they_have(monkeypatch):
     assert config_lib.Config(jit_compile=True).transform().transforms[1].sampler == "gather"
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [f"{kind}:0"])
     assert config_lib.Config().transform().transforms[1].sampler == "gather"
+    assert transforms.parse("affine:1").transforms[0].sampler == "gather"
     assert config_lib.Config(sampler="resampler").transform().transforms[1].sampler == "resampler"
     registered = kernels.get_registered_kernels_for_op("Addons>Resampler").kernel
     assert {kernel.device_type for kernel in registered} == {"CPU"}

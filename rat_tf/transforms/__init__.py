@@ -1,6 +1,9 @@
 """The label-preserving transformations f_φ of the paper and their compositions."""
 
+from __future__ import annotations
+
 from rat_tf import hints
+from rat_tf.transforms import sampling
 from rat_tf.transforms.affine import Affine
 from rat_tf.transforms.base import SpatialTransform, Transform
 from rat_tf.transforms.channel_weight import ChannelWeight
@@ -25,8 +28,12 @@ REGISTRY = {t.name: t for t in (Noise, ChannelWeight, Affine, ThinPlateSpline, F
 ALIASES = {"channel": "channel_weight", "tps": "thin_plate_spline", "flow": "flow_field"}
 
 
-def parse(text: str, padding: str = "zeros", sampler: str = "resampler") -> Composite:
-    """Composite from "noise:1.0,affine:0.6": names with their ε, in the order of application."""
+def parse(text: str, padding: str = "zeros", sampler: str | None = None) -> Composite:
+    """Composite from "noise:1.0,affine:0.6": names with their ε, in the order of application.
+
+    Without a `sampler`, warps have the one that is fastest on this machine without XLA.
+    """
+    sampler = sampler or sampling.fastest(compiled=False)
     try:
         return Composite([_parse_one(part.strip(), padding, sampler) for part in text.split(",")])
     except ValueError as error:
