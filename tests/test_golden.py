@@ -1,0 +1,66 @@
+"""Run folders of version 0.1.0 keep working: loaded, evaluated, exported and resumed."""
+
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from export import savedmodel, weights
+from rat_tf import data, evaluate, runs, train
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+TOLERANCE = 1e-4  # CPUs round differently
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Copies a golden run, as commands write into run folders."""
+    return lambda name: shutil.copytree(GOLDEN / name, tmp_path / name)
+
+
+@pytest.fixture
+def logits():
+    return {name: np.array(rows) for name, rows in json.loads(_read("logits.json")).items()}
+
+
+def _read(name: str) -> str:
+    return (GOLDEN / name).read_text()
+
+
+def _images():
+    return data.load(runs.Run(str(GOLDEN / "finished")).config()).test.images[:16]
+
+
+@pytest.mark.parametrize("which", ["best", "ema"])
+def test_weights_are_loaded_with_their_logits(which, logits):
+    run = runs.Run(str(GOLDEN / "finished"))
+    found = weights.load(run, run.config(), which).logits(_images())
+    np.testing.assert_allclose(found, logits[which], atol=TOLERANCE)
+
+
+def test_the_finished_run_is_evaluated_with_its_error(folder):
+    report = evaluate.main(str(folder("finished")), "best", images=10)
+    recorded = json.loads(_read("finished/result.json"))
+    assert report["error"] == pytest.approx(recorded["test_error"], abs=1.5 / 360)
+
+
+def test_the_finished_run_is_exported_with_its_logits(folder, logits, tmp_path):
+    version = savedmodel.main(str(folder("finished")), str(tmp_path / "model"))
+    served = tf.saved_model.load(version).signatures["serving_default"]
+    found = served(images=tf.constant(_images()))["logits"]
+    np.testing.assert_allclose(found, logits["best"], atol=TOLERANCE)
+
+
+def test_the_stopped_run_resumes_to_the_curves_of_the_finished_one(folder):
+    run = runs.Run(str(folder("stopped")))
+    train.main(run.config())
+    expected = runs.Run(str(GOLDEN / "finished")).rows()
+    assert [row["step"] for row in run.rows()] == [5, 10, 15, 20]
+    for found, wanted in zip(run.rows(), expected):
+        assert set(found) == set(wanted)
+        for name in ("loss", "cross_entropy", "entropy", "lambda", "epsilon_affine"):
+            assert found[name] == pytest.approx(wanted[name], rel=5e-3), (found["step"], name)
+    assert set(run.finished()) == set(json.loads(_read("finished/result.json")))
