@@ -38,8 +38,8 @@ import tensorflow as tf
 from absl import flags
 
 from benchmarks import steps
-from rat_tf import cli
-from rat_tf import config as config_lib
+from rat_tf import errors
+from rat_tf.config import cli
 
 METHODS = ("supervised", "rat")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -59,10 +59,10 @@ class Torch:
         try:
             self._process = subprocess.Popen([python, str(SCRIPT), *variants], bufsize=1, **pipes)
         except OSError as error:
-            raise config_lib.UserError(f"--torch_python={python}: {error.strerror}") from None
+            raise errors.UserError(f"--torch_python={python}: {error.strerror}") from None
         self.version = self._read()
         if not self.version.startswith("torch"):
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--torch_python={python}: it cannot import torch ({self.version}); install it "
                 "there with: pip install torch"
             )
@@ -70,7 +70,7 @@ class Torch:
     def _read(self) -> str:
         line = self._process.stdout.readline().strip()
         if not line:
-            raise config_lib.UserError("the PyTorch process has ended; its message is above")
+            raise errors.UserError("the PyTorch process has ended; its message is above")
         return line
 
     def seconds(self, variant: str, method: str) -> float:

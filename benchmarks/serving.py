@@ -26,9 +26,10 @@ import numpy as np
 import tensorflow as tf
 from absl import app, flags, logging
 
-from export import classifier, warmup, weights
+from export import classifier, warmup
 from rat_tf import networks
 from rat_tf.data import preprocess
+from rat_tf.training import weights
 
 BATCHES = (1, 8, 64)
 SHAPE = (32, 32, 3)

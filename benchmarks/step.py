@@ -38,7 +38,7 @@ from absl import app, flags
 
 from benchmarks import steps as lib
 from benchmarks import trace
-from rat_tf import flag_values
+from rat_tf.config import flag_values
 from rat_tf.data import examples
 
 _NETWORKS = flags.DEFINE_list("networks", ["wrn-28-2", "wrn-10-1"], "Networks to measure.")

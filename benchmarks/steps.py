@@ -11,8 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import methods, networks, optimizers, train
+from rat_tf import methods, networks
 from rat_tf.data import examples, preprocess
+from rat_tf.training import loop, optimizers
 
 METHODS = ("supervised", "random", "mean_teacher", "vat", "rat", "mixmatch")
 #: (kind, images as a multiple of the unlabelled batch): forward, input gradient, weight gradients.
@@ -57,7 +58,7 @@ def model_of(method: str, network: str, size: int, **changes):
     model = methods.build(config, 10, layer)
     if network == "pooled":
         model.network = Pooled()
-    return train.compiled(model, config, layer(tf.zeros([1, size, size, 3], tf.uint8)))
+    return loop.compiled(model, config, layer(tf.zeros([1, size, size, 3], tf.uint8)))
 
 
 class Clock(tf.keras.callbacks.Callback):

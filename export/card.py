@@ -6,9 +6,9 @@ import json
 
 import scipy.stats
 
-from export import weights as weights_lib
 from rat_tf import config as config_lib
-from rat_tf import runs
+from rat_tf.training import run_folder
+from rat_tf.training import weights as weights_lib
 
 CARD = """# {name}
 
@@ -41,7 +41,11 @@ flags.cfg beside this file repeats the training, class_names.txt has the classes
 
 
 def text(
-    name: str, run: runs.Run, config: config_lib.Config, trained: weights_lib.Trained, weights: str
+    name: str,
+    run: run_folder.Run,
+    config: config_lib.Config,
+    trained: weights_lib.Trained,
+    weights: str,
 ) -> str:
     with open(run.data) as file:
         counts = json.load(file)["counts"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from export import weights
+from rat_tf.training import weights
 
 DECODED_IN_PARALLEL = 4  # image files of one request
 

@@ -18,8 +18,8 @@ import numpy as np
 from absl import flags
 
 from export import serve, transport, warmup
-from rat_tf import cli
-from rat_tf import config as config_lib
+from rat_tf import errors
+from rat_tf.config import cli
 
 LONGEST_WAIT = 10.0  # seconds between two attempts
 
@@ -60,7 +60,7 @@ def classify(connection, files: list[str], contents: list[bytes]) -> np.ndarray:
             raise
         position, size = map(int, found.groups())
     if position < len(files) and len(contents[position]) == size:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"{files[position]}: expected a PNG, JPEG, BMP or GIF image, found a broken file"
         )
     # A server that batches has put our request together with one that has a broken image.
@@ -118,7 +118,7 @@ def _read(name: str) -> bytes:
         with open(name, "rb") as file:
             return file.read()
     except OSError as error:
-        raise config_lib.UserError(f"{name}: cannot be read: {error.strerror}") from None
+        raise errors.UserError(f"{name}: cannot be read: {error.strerror}") from None
 
 
 def run() -> None:
@@ -130,12 +130,12 @@ def run() -> None:
         try:
             files = flags.FLAGS(sys.argv)[1:]
         except flags.Error as error:
-            raise config_lib.UserError(str(error)) from None
+            raise errors.UserError(str(error)) from None
         f = flags.FLAGS
         if f.status and files:
-            raise config_lib.UserError(f"--status: expected no images, got {' '.join(files)}")
+            raise errors.UserError(f"--status: expected no images, got {' '.join(files)}")
         if not files and not f.status:
-            raise config_lib.UserError("expected image files, or --status")
+            raise errors.UserError("expected image files, or --status")
         main(files, f.server, f.model, f.version, f.top, f.batch_size, f.timeout, f.retries)
 
 

@@ -23,9 +23,11 @@ import tensorflow as tf
 from absl import flags
 
 from export import card, classifier, warmup
-from export import weights as weights_lib
-from rat_tf import cli, data, runs
 from rat_tf import config as config_lib
+from rat_tf import data, errors, files
+from rat_tf.config import cli
+from rat_tf.training import run_folder
+from rat_tf.training import weights as weights_lib
 
 BATCHES = (1, 7, 64)  # verified: one image, an odd number, the largest that is served
 TOLERANCE = 1e-4  # of a logit, relative to the largest; rounding gives about 1e-6
@@ -36,12 +38,12 @@ def main(
     run_dir: str, output: str, weights: str = "best", version: int = 0, data_dir: str | None = None
 ) -> str:
     """Exports and returns the version's folder."""
-    run = runs.Run(run_dir)
+    run = run_folder.Run(run_dir)
     changes = {"data_dir": data_dir} if data_dir else {}
     config = run.config(download=False, **changes)
     trained = weights_lib.load(run, config, weights)
     if trained.image_shape[-1] not in (1, 3):
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--run_dir: expected images of 1 or 3 channels, but {run_dir} has those of "
             f"{trained.image_shape[-1]}; train with --channels=3"
         )
@@ -57,7 +59,7 @@ def main(
                 "flags.cfg": training_flags,
             }
             for file_name, text in texts.items():
-                runs.write(os.path.join(folder, file_name), text)
+                files.write(os.path.join(folder, file_name), text)
             assets = [os.path.join(folder, file_name) for file_name in texts]
             module = classifier.Classifier(trained, assets)
             tf.saved_model.save(module, temporary, module.signatures())
@@ -80,19 +82,17 @@ def new_version(output: str, version: int) -> Iterator[tuple[str, str]]:
         os.makedirs(output, exist_ok=True)
         lock = os.open(output, os.O_RDONLY)
     except OSError as error:
-        raise config_lib.UserError(
-            f"--output: cannot write to {output}: {error.strerror}"
-        ) from None
+        raise errors.UserError(f"--output: cannot write to {output}: {error.strerror}") from None
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--output: another export is writing to {output}; wait for its end"
             ) from None
         final = os.path.join(output, str(version or max(versions(output), default=0) + 1))
         if os.path.exists(final):
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--version: {final} exists; take another number, or none for the next"
             )
         for leftover in os.listdir(output):
@@ -104,7 +104,7 @@ def new_version(output: str, version: int) -> Iterator[tuple[str, str]]:
             os.rename(temporary, final)
         except (OSError, tf.errors.OpError) as error:
             reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--output: {final} cannot be written: {reason}; nothing was left there"
             ) from None
         finally:
@@ -127,7 +127,7 @@ def verification_images(config: config_lib.Config, image_shape) -> tuple[np.ndar
     count = max(BATCHES)
     try:
         images = data.load(config).validation.images
-    except (config_lib.UserError, OSError) as error:
+    except (errors.UserError, OSError) as error:
         reason = str(error).partition("\n")[0]
         print(f"warning: without the run's data, verified on noise: {reason}", file=sys.stderr)
     else:
@@ -156,7 +156,7 @@ def verify(version_dir: str, trained: weights_lib.Trained, images: np.ndarray) -
             answer = signatures[signature](**argument)
             difference = np.abs(answer["logits"].numpy() - expected).max()
             if not difference <= TOLERANCE * scale:  # also if it is not a number
-                raise config_lib.UserError(
+                raise errors.UserError(
                     f"the exported {signature} differs from the run by {difference:.1e} in a "
                     f"logit, for a batch of {size}; nothing was exported"
                 )

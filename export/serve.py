@@ -19,8 +19,8 @@ import sys
 from absl import flags
 
 from export import savedmodel, warmup
-from rat_tf import cli, runs
-from rat_tf import config as config_lib
+from rat_tf import errors, files
+from rat_tf.config import cli
 
 BINARY = "tensorflow_model_server"
 IMAGE = "tensorflow/serving:2.15.1"
@@ -53,7 +53,7 @@ def configure(model_dir: str, name: str, port: int, rest_port: int) -> tuple[lis
     In a container the model has the path that it has outside, so that one configuration fits both.
     """
     if not savedmodel.versions(model_dir):
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--model_dir: expected a folder with numbered versions, as export.savedmodel writes "
             f"it, but {model_dir} has none"
         )
@@ -83,7 +83,7 @@ def configure(model_dir: str, name: str, port: int, rest_port: int) -> tuple[lis
     for template in sorted(os.listdir(TEMPLATES)):
         with open(os.path.join(TEMPLATES, template)) as file:
             text = string.Template(file.read()).substitute(values)
-        runs.write(os.path.join(folder, template), text)
+        files.write(os.path.join(folder, template), text)
     native = [BINARY, *arguments]
     mount = f"type=bind,source={base_path},target={base_path},readonly"
     ports = [f"--publish={number}:{number}" for number in (port, rest_port)]

@@ -19,10 +19,10 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from rat_tf import config as config_lib
+from rat_tf import errors
 
 
-class ServerError(config_lib.UserError):
+class ServerError(errors.UserError):
     """What went wrong at the server, in plain words; `passing` if it may go well a moment later."""
 
     def __init__(self, message: str, passing: bool = False):
@@ -35,7 +35,7 @@ def connect(server: str, model: str, version: int, timeout: float) -> Rest | Grp
     if server.startswith(("http://", "https://")):
         return Rest(server.rstrip("/"), model, version, timeout)
     if "://" in server or ":" not in server:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--server: expected host:port for gRPC or http://host:port for REST, got {server!r}"
         )
     return Grpc(server, model, version, timeout)

@@ -20,9 +20,12 @@ import numpy as np
 import tensorflow as tf
 from absl import flags
 
-from rat_tf import cli, data, flag_values, hyperparameters, paper, train
 from rat_tf import config as config_lib
+from rat_tf import data, errors
+from rat_tf.config import cli, flag_values
 from rat_tf.data import examples
+from rat_tf.experiments import hyperparameters, paper
+from rat_tf.training import loop
 
 BATCH = 4
 SHAPES = {"digits": (8, 8, 1)}  # all others: 32x32 RGB
@@ -33,7 +36,7 @@ SHARED = "shared.cfg"  # nested by rows and no experiment of its own
 def files() -> list[str]:
     """Every flagfile that describes an experiment."""
     if not os.path.isdir("configs"):
-        raise config_lib.UserError("expected the folder configs/ here; run from the project's")
+        raise errors.UserError("expected the folder configs/ here; run from the project's")
     found = sorted(path.as_posix() for path in pathlib.Path("configs").rglob("*.cfg"))
     return [path for path in found if os.path.basename(path) != SHARED]
 
@@ -45,7 +48,7 @@ def problems(path: str, step: bool = True, **changes) -> list[str]:
     """
     try:
         config = flag_values.config_of_file(path)
-    except config_lib.UserError as error:
+    except errors.UserError as error:
         return [str(error)]
     found = deviations(path, config) + missing_promises(path)
     if step:
@@ -101,7 +104,7 @@ def failures(config: config_lib.Config) -> list[str]:
 def one_step(config: config_lib.Config) -> tuple[float, bool]:
     """The loss of one step on random images, and whether the weights have moved."""
     images = _random_data(config)
-    model = train.build(config, images)
+    model = loop.build(config, images)
     before = [variable.numpy() for variable in model.network.trainable_variables]
     unlabeled = images.unlabeled.images
     if config.method == "supervised":

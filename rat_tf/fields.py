@@ -8,11 +8,7 @@ import re
 
 from absl import flags
 
-from rat_tf import hints
-
-
-class UserError(Exception):
-    """A mistake in what the user gave us: shown as one message, without a traceback."""
+from rat_tf import errors
 
 
 def flag(default, group: str, text: str, check=None, choices=None):
@@ -44,7 +40,7 @@ def resolve(config, method: str) -> None:
             value = defaults[method] if value is None else value
             object.__setattr__(config, field.name, value)  # frozen, but still being made
         elif value is not None:
-            raise UserError(
+            raise errors.UserError(
                 f"--{field.name}: method {method} has no use for it; it is for "
                 f"{', '.join(defaults)}"
             )
@@ -62,7 +58,7 @@ def problem(field, value) -> str | None:
     if value is None and field.metadata["defaults"]:
         return None
     if choices and value not in choices:
-        hint = hints.did_you_mean(str(value), choices)
+        hint = errors.did_you_mean(str(value), choices)
         return f"expected one of {', '.join(choices)}, got {value!r}{hint}"
     return check(value) if check else None
 

@@ -22,26 +22,21 @@ import math
 import os
 from typing import NamedTuple
 
-import matplotlib
 import numpy as np
 import tensorflow as tf
 from absl import flags
-from matplotlib import colors, figure, legend_handler
+from matplotlib import figure
 from sklearn import datasets
 
-from rat_tf import adversary, cli, methods, networks, transforms
-from rat_tf import config as config_lib
+from rat_tf import adversary, errors, methods, networks, transforms
+from rat_tf.config import cli
 from rat_tf.data import augment, examples
+from rat_tf.plots import canvas
+from rat_tf.plots import moons as plots
 
 LABELED, UNLABELED = 10, 30  # of each moon
 NOISE = 0.1
 CENTRES = np.array([[0.0, 0.0], [1.0, 0.5]], np.float32)  # of scikit-learn's two semicircles
-EXTENT = (-1.6, 2.6, -1.1, 1.6)  # of the picture
-
-# Blue and orange, which colour-blind readers tell apart, dark for labelled and light for unlabelled
-# points. Shapes of markers say the same again, for prints in grey.
-MARKERS, DARK, LIGHT = ("o", "s"), ("#003a5d", "#7a2e00"), ("#2a8ac4", "#e9761f")
-CONFIDENCE = colors.LinearSegmentedColormap.from_list("p", ["#8cc4e8", "white", "#f6b588"])
 
 
 class Rotation(transforms.Transform):
@@ -124,43 +119,9 @@ def error(model: methods.RAT) -> float:
     return float(np.mean(np.argmax(model(semicircles.points), axis=1) != semicircles.labels))
 
 
-def draw(labeled: Points, unlabeled: Points, models: dict[str, methods.RAT]) -> figure.Figure:
-    """Two by two: the data, then p(y|x) as colour with the decision boundary at 1/2."""
-    x, y = np.meshgrid(np.linspace(*EXTENT[:2], 421), np.linspace(*EXTENT[2:], 271))
-    grid = np.stack([x.ravel(), y.ravel()], axis=1).astype(np.float32)
-    with matplotlib.rc_context({"font.size": 13, "axes.titlesize": 14.5}):
-        # A figure without pyplot needs no display, and looks for none.
-        result = figure.Figure(figsize=(9, 7.2), layout="compressed")
-        bare = {"xticks": [], "yticks": [], "xlim": EXTENT[:2], "ylim": EXTENT[2:]}
-        axes = result.subplots(2, 2, subplot_kw={**bare, "aspect": "equal"})
-        points = [_draw_points(axis, labeled, unlabeled) for axis in axes.flat]
-        axes[0, 0].set_title("(a) data")
-        pairs = {tuple: legend_handler.HandlerTuple(ndivide=None)}
-        axes[0, 0].legend(
-            points[0].values(), points[0], handler_map=pairs, loc="upper right", frameon=False
-        )
-        for axis, letter, (title, model) in zip(axes.flat[1:], "bcd", models.items()):
-            axis.set_title(f"({letter}) {title}: {error(model):.1%} error")
-            p = tf.nn.softmax(model(grid))[:, 1].numpy().reshape(x.shape)
-            image = axis.imshow(p, CONFIDENCE, extent=EXTENT, origin="lower", vmin=0, vmax=1)
-            axis.contour(x, y, p, [0.5], colors="black", linewidths=2.2)
-        bar = {"location": "bottom", "shrink": 0.4, "aspect": 30, "ticks": [0, 0.5, 1]}
-        result.colorbar(image, ax=axes, **bar).set_label("p(lower moon | x)")
-    return result
-
-
-def _draw_points(axis, labeled: Points, unlabeled: Points) -> dict[str, tuple]:
-    """Semicircles and points; returns the points' artists by name, one of each moon."""
-    angle = np.linspace(0, np.pi, 200)
-    arc = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    artists = {"labelled": (), "unlabelled": ()}
-    for moon, side in enumerate((1, -1)):
-        axis.plot(*(CENTRES[moon] + side * arc).T, color=LIGHT[moon], linewidth=2.2)
-        style = {"marker": MARKERS[moon], "edgecolors": "white", "linewidths": 0.7, "zorder": 3}
-        drawn = (unlabeled, LIGHT[moon], 26), (labeled, DARK[moon], 52)
-        for name, ((points, labels), color, size) in zip(("unlabelled", "labelled"), drawn):
-            artists[name] += (axis.scatter(*points[labels == moon].T, size, color, **style),)
-    return artists
+def panel(model: methods.RAT) -> np.ndarray:
+    """p(lower moon | x) at the points that the picture shows."""
+    return tf.nn.softmax(model(plots.grid()))[:, 1].numpy()
 
 
 def check_output(path: str) -> str:
@@ -176,7 +137,7 @@ def check_output(path: str) -> str:
     elif os.path.isdir(path) or not os.access(folder, os.W_OK):
         problem = "no file of that name can be written"
     if problem:
-        raise config_lib.UserError(f"--output={path}: {problem}")
+        raise errors.UserError(f"--output={path}: {problem}")
     return extension
 
 
@@ -188,8 +149,9 @@ def main(output: str, seed: int, iterations: int) -> None:
     for title, transform in compared(unlabeled).items():
         models[title] = train(labeled, unlabeled, transform, iterations, seed)
         print(f"{title:<25} {error(models[title]):>24.2%}", flush=True)
-    draw(labeled, unlabeled, models).savefig(output + ".tmp", format=extension, dpi=150)
-    os.replace(output + ".tmp", output)  # a whole picture or none
+    panels = {f"{title}: {error(model):.1%} error": panel(model) for title, model in models.items()}
+    picture = plots.draw(labeled, unlabeled, CENTRES, panels)
+    canvas.save(picture, output, format=extension, dpi=150)
     print(f"wrote {output}")
 
 

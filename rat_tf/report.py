@@ -20,9 +20,11 @@ import sys
 
 from absl import flags
 
-from rat_tf import cli, paper, runs
-from rat_tf import config as config_lib
-from rat_tf.reporting import comparison, curves, pictures, results, tables
+from rat_tf import errors, files
+from rat_tf.config import cli
+from rat_tf.experiments import comparison, curves, paper, results, tables
+from rat_tf.plots import report as pictures
+from rat_tf.training import run_folder
 
 EXAMPLES = 12  # runs of which the page shows adversarial examples
 STYLE = """
@@ -42,10 +44,10 @@ code { font-size: .9em; overflow-wrap: anywhere }
 
 def main(folders: list[str], table: str, output: str) -> None:
     if not folders:
-        raise config_lib.UserError("expected run folders, or folders of them")
+        raise errors.UserError("expected run folders, or folders of them")
     whole = paper.table(table) if table else None
     if os.path.exists(output) and not os.path.isdir(output):
-        raise config_lib.UserError(f"--output: expected a folder, but {output} is a file")
+        raise errors.UserError(f"--output: expected a folder, but {output} is a file")
     found, problems = results.read(results.find(folders))
     groups, odd = results.group(found)
     sections, left_out = comparison.sections(groups, table)
@@ -53,7 +55,7 @@ def main(folders: list[str], table: str, output: str) -> None:
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
     if not any(line.group for section in sections for line in section.lines):
-        raise config_lib.UserError(f"no result to report in {', '.join(folders)}")
+        raise errors.UserError(f"no result to report in {', '.join(folders)}")
     write(output, sections, problems, whole)
 
 
@@ -79,7 +81,7 @@ def write(output: str, sections, problems, table: paper.Table | None) -> None:
         body.insert(0, f'<p class="note">{html.escape(table.note)}</p>')
     texts["report.html"] = _page(title, counts, problems, body)
     for name, text in texts.items():
-        runs.write(os.path.join(output, name), text)
+        files.write(os.path.join(output, name), text)
     print(texts["tables.md"])
     print(f"{counts}; see {os.path.join(output, 'report.html')}")
 
@@ -113,13 +115,13 @@ def _examples(sections) -> list[str]:
         for line in section.lines
         if line.group and line.group.config.transforms is not None
     ]
-    there = [r for r in shown if os.path.exists(runs.Run(r.folder).summary)]
+    there = [r for r in shown if os.path.exists(run_folder.Run(r.folder).summary)]
     if not there:
         return []
     body = ["<h2>Adversarial examples</h2>"]
     for result in there[:EXAMPLES]:
         title = f"{result.folder}: test error {result.error:.2f} %"
-        body.append(_image(runs.Run(result.folder).summary, title))
+        body.append(_image(run_folder.Run(result.folder).summary, title))
     if there[EXAMPLES:]:
         body.append(
             f'<p class="note">and {len(there) - EXAMPLES} more, summary.png of each run</p>'

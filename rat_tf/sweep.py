@@ -33,9 +33,11 @@ import time
 
 from absl import flags
 
-from rat_tf import checkpoints, cli, flag_values, grid, paper, runs
-from rat_tf import config as config_lib
+from rat_tf import errors
+from rat_tf.config import cli, flag_values
 from rat_tf.data import sources, splits
+from rat_tf.experiments import paper, plan
+from rat_tf.training import checkpoints, run_folder
 
 TRAIN = ("-m", "rat_tf.train")
 FINISHED, PARTIAL, NEW = "finished", "partial", "new"
@@ -56,14 +58,14 @@ def define_flags() -> None:
     flags.DEFINE_boolean("print_commands", False, "Print a command per run that is not finished.")
 
 
-def state(run: grid.Planned) -> tuple[str, str]:
+def state(run: plan.Planned) -> tuple[str, str]:
     """How far a run is, and a word about it; a `UserError` if its folder is no place for it."""
-    folder = runs.Run(run.config.run_dir)
+    folder = run_folder.Run(run.config.run_dir)
     folder.check(run.config)
     try:
         result = folder.finished()
     except json.JSONDecodeError as error:
-        raise config_lib.UserError(f"{folder.result}: no JSON ({error}); remove it?") from None
+        raise errors.UserError(f"{folder.result}: no JSON ({error}); remove it?") from None
     if result:
         error = result.get("test_error")
         return FINISHED, "" if error is None else f"test error {error:.2%}"
@@ -72,28 +74,28 @@ def state(run: grid.Planned) -> tuple[str, str]:
     try:
         rows = folder.rows()
     except ValueError as error:
-        raise config_lib.UserError(str(error)) from None
+        raise errors.UserError(str(error)) from None
     step = int(rows[-1]["step"]) if rows else 0
     return PARTIAL, f"step {step:,} of {run.config.iterations:,}"
 
 
-def check(planned: list[grid.Planned]) -> list[tuple[str, str]]:
+def check(planned: list[plan.Planned]) -> list[tuple[str, str]]:
     """The states of all runs; refuses the sweep if one of the folders is another run's."""
     found, wrong = [], []
     for run in planned:
         try:
             found.append(state(run))
-        except config_lib.UserError as error:
+        except errors.UserError as error:
             wrong.append(str(error))
     if wrong:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"{len(wrong)} of {len(planned)} runs cannot be made; another --runs may help\n"
             + "\n".join(wrong)
         )
     return found
 
 
-def listing(planned: list[grid.Planned], states: list[tuple[str, str]]) -> str:
+def listing(planned: list[plan.Planned], states: list[tuple[str, str]]) -> str:
     """One line per run: state, folder, the flags in which the runs differ; then what they share."""
     texts = collections.defaultdict(set)
     for run in planned:
@@ -113,7 +115,7 @@ def listing(planned: list[grid.Planned], states: list[tuple[str, str]]) -> str:
     return "\n".join([*lines, f"{len(planned)} runs: {summary}"])
 
 
-def check_data(planned: list[grid.Planned]) -> None:
+def check_data(planned: list[plan.Planned]) -> None:
     """Looks for every data set before the first run; what is to be downloaded comes later."""
     seen = set()
     for run in planned:
@@ -124,7 +126,7 @@ def check_data(planned: list[grid.Planned]) -> None:
         seen.add(key)
 
 
-def execute(run: grid.Planned) -> str | None:
+def execute(run: plan.Planned) -> str | None:
     """Trains one run in a process of its own, its output into <run folder>.log; what went wrong."""
     log = run.config.run_dir + ".log"  # beside the folder, which must be empty at first
     os.makedirs(os.path.dirname(log), exist_ok=True)
@@ -148,7 +150,7 @@ def execute(run: grid.Planned) -> str | None:
     return f"exit status {status}: {said[-1] if said else 'no output'} (see {log})"
 
 
-def execute_all(planned: list[grid.Planned], states: list[tuple[str, str]]) -> dict[str, str]:
+def execute_all(planned: list[plan.Planned], states: list[tuple[str, str]]) -> dict[str, str]:
     """Trains what is not finished; the failures by run folder."""
     waiting = [run for run, (name, _) in zip(planned, states) if name != FINISHED]
     failures = {}
@@ -163,7 +165,7 @@ def execute_all(planned: list[grid.Planned], states: list[tuple[str, str]]) -> d
     return failures
 
 
-def main(planned: list[grid.Planned], run: bool, print_commands: bool) -> int:
+def main(planned: list[plan.Planned], run: bool, print_commands: bool) -> int:
     states = check(planned)
     if print_commands:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` is no error
@@ -189,25 +191,25 @@ def main(planned: list[grid.Planned], run: bool, print_commands: bool) -> int:
     return 1 if failures else 0
 
 
-def planned_runs(arguments) -> list[grid.Planned]:
+def planned_runs(arguments) -> list[plan.Planned]:
     """The runs that a command line asks for."""
     flagfiles, rest = cli.take_flagfiles(arguments)
     present = cli.parse_given(rest)
     values = flags.FLAGS
     given = {
         name: str(getattr(values, name)).lower()
-        if grid.FIELDS[name].type == "bool"
+        if plan.FIELDS[name].type == "bool"
         else str(getattr(values, name))
         for name in present
-        if name in grid.FIELDS
+        if name in plan.FIELDS
     }
-    varied = grid.axes(values.vary, values.seeds)
+    varied = plan.axes(values.vary, values.seeds)
     rest = (given, varied, values.runs, values.split_per_seed)
     if not values.paper:
-        return grid.plan(flagfiles, *rest)
+        return plan.plan(flagfiles, *rest)
     if flagfiles:
-        raise config_lib.UserError("--paper brings its own flagfiles; give it or --flagfile")
-    return grid.plan_paper(values.paper, *rest)
+        raise errors.UserError("--paper brings its own flagfiles; give it or --flagfile")
+    return plan.plan_paper(values.paper, *rest)
 
 
 if __name__ == "__main__":

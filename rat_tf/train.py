@@ -9,36 +9,20 @@ Exit status: 0 finished, 2 a mistake in flags or data, 75 interrupted by Ctrl-C 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
-import tensorflow as tf
-
-from rat_tf import (
-    checkpoints,
-    cli,
-    data,
-    devices,
-    figures,
-    methods,
-    optimizers,
-    runs,
-    schedules,
-    watching,
-)
 from rat_tf import config as config_lib
-from rat_tf.data import preprocess, streams
-
-EXAMINED = 64  # unlabelled images on which the adversary is looked at
+from rat_tf.config import cli
+from rat_tf.training import checkpoints, devices, loop, run_folder
 
 
 def main(config: config_lib.Config) -> None:
-    run = runs.Run(config.run_dir)
+    run = run_folder.Run(config.run_dir)
     run.check(config)
     result = run.finished()
     if result:
-        print(f"{run.folder} is finished; nothing to do.\n{verdict(result)}")
+        print(f"{run.folder} is finished; nothing to do.\n{loop.verdict(result)}")
         return
     strategy = devices.prepare(config)
     images = run.load(config)
@@ -48,168 +32,11 @@ def main(config: config_lib.Config) -> None:
     os.makedirs(run.of_worker(worker).folder, exist_ok=True)
     try:
         with run.of_worker(worker).locked():
-            result = train(config, run, images, strategy, worker)
+            result = loop.train(config, run, images, strategy, worker)
     except checkpoints.Interrupted as signal:
         print(f"\n{signal}: saved; the same command goes on from here.", file=sys.stderr)
         sys.exit(checkpoints.STOPPED)
-    print(f"{verdict(result)}\nresults in {run.folder}")
-
-
-def verdict(result: dict) -> str:
-    text = "validation error {best_validation_error:.2%} at step {best_step}".format(**result)
-    if result["test_error"] is not None:
-        text += f", test error there {result['test_error']:.2%}"
-    return text
-
-
-def fit(config, run: runs.Run, images: data.Data, strategy, worker: int = 0, callbacks=()):
-    """Trains from wherever the run folder stands to the end, without a look at the test set.
-
-    Returns the model at its last step and its checkpoints. Further `callbacks` are called when the
-    state of an interval has been saved.
-    """
-    chief, run = run, run.of_worker(worker)
-    os.makedirs(run.folder, exist_ok=True)
-    with strategy.scope():
-        model = build(config, images)
-        checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
-        start = checkpoint.restore()
-    if start:
-        print(f"going on from step {start}")
-
-    # The callbacks that others read from come first; what must survive a crash is saved last.
-    columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
-    columns += watching.Examination.COLUMNS
-    curves = watching.Curves(run, columns, start, config.tensorboard)
-    examination = watching.Examination(looked_at(images), curves)
-    try:
-        model.fit(
-            stream(config, images, strategy, start),
-            steps_per_epoch=config.interval,
-            epochs=config.iterations // config.interval,
-            validation_data=streams.evaluation(images.validation),
-            validation_freq=config.validate_every // config.interval,
-            callbacks=[
-                examination,
-                curves,
-                watching.Progress(config, start),
-                watching.Health(searching=config.method in ("rat", "vat")),
-                checkpoint,
-                *callbacks,
-            ],
-        )
-    finally:
-        checkpoint.close()
-    return model, checkpoint
-
-
-def looked_at(images: data.Data):
-    """The unlabelled images on which the adversary is examined."""
-    pool = images.unlabeled if len(images.unlabeled) else images.labeled
-    return pool.take(slice(EXAMINED)).images
-
-
-def train(config, run: runs.Run, images: data.Data, strategy, worker: int = 0) -> dict:
-    """Trains to the end and evaluates; returns what result.json holds."""
-    model, checkpoint = fit(config, run, images, strategy, worker)
-    run = run.of_worker(worker)
-    rows = run.rows()
-    result = {
-        "method": config.method,
-        "dataset": config.dataset,
-        "labels": len(images.labeled),
-        "transforms": repr(config.transform()) if config.transforms else None,
-        "seed": config.seed,
-        "split_seed": config.split_seed,
-        "iterations": config.iterations,
-        "split_hash": images.split.digest,
-        **evaluate(model, checkpoint, images.test, config.monitor()),
-        "seconds": rows[-1]["seconds"],
-        "images_per_second": (config.labeled_batch + config.unlabeled_batch)
-        * config.iterations
-        / rows[-1]["seconds"],
-    }
-    examined = model.examine(looked_at(images), tf.constant(config.iterations, tf.int64))
-    figures.summary(run.summary, rows, examined, f"{run.folder}: {verdict(result)}")
-    runs.write(run.result, json.dumps(result, indent=2) + "\n")
-    return result
-
-
-def evaluate(model: methods.Method, checkpoint: checkpoints.Checkpoints, test, judge: str) -> dict:
-    """The paper's protocol: the test error at the step of the lowest validation error.
-
-    Where there are averaged weights, they and the trained ones have a best step and a test error
-    each, under `ema_` and `student_`; those of --evaluate are the result.
-    """
-
-    def errors():
-        if not len(test):  # a folder of one's own may have no test set
-            return dict.fromkeys(model.candidates)
-        return model.evaluate(streams.evaluation(test), return_dict=True, verbose=0)
-
-    found, last = {}, errors()
-    for monitor in model.candidates:
-        step = checkpoint.restore_best(monitor)
-        found[monitor] = {
-            "best_validation_error": float(checkpoint.best_error[monitor].numpy()),
-            "best_step": step,
-            "test_error": errors()[monitor],
-            "last_test_error": last[monitor],
-        }
-    result = dict(found[judge])
-    if len(found) > 1:
-        for prefix, monitor in (("student", "error"), ("ema", "ema_error")):
-            result.update({f"{prefix}_{name}": value for name, value in found[monitor].items()})
-    return result
-
-
-def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
-    """The training batches from step `start` on, each replica's rows of the global batch."""
-    labeled_batch, unlabeled_batch = config.labeled_batch, config.unlabeled_batch
-    if config.method == "supervised":
-        # As many images per step as the other methods see, all of them labelled.
-        labeled_batch, unlabeled_batch = labeled_batch + unlabeled_batch, 0
-
-    def of_worker(context):
-        local = context.num_replicas_in_sync // context.num_input_pipelines
-        return streams.training(
-            images.labeled,
-            images.unlabeled,
-            labeled_batch,
-            unlabeled_batch,
-            config.seed,
-            start,
-            replicas=local,
-            first_replica=local * context.input_pipeline_id,
-            all_replicas=context.num_replicas_in_sync,
-        )
-
-    return strategy.distribute_datasets_from_function(of_worker)
-
-
-def build(config: config_lib.Config, images: data.Data) -> methods.Method:
-    """The compiled model with all its variables made."""
-    preprocessing = preprocess.build(config, images)
-    model = methods.build(config, len(images.class_names), preprocessing)
-    return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
-
-
-def compiled(model: methods.Method, config: config_lib.Config, example) -> methods.Method:
-    """The model with its optimiser and all variables, made by an `example` batch of images."""
-    rate = schedules.LearningRate(config.learning_rate, config.decay_at, config.decay)
-    optimizer = optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay or None)
-    model.compile(
-        optimizer,
-        jit_compile=config.jit_compile,
-        steps_per_execution=config.steps_per_execution,
-    )
-    for network in model.candidates.values():
-        network(example)
-    weights = model.network.trainable_variables
-    if config.weight_decay:
-        optimizer.exclude_from_weight_decay([w for w in weights if "kernel" not in w.name])
-    model.optimizer.build(weights)
-    return model
+    print(f"{loop.verdict(result)}\nresults in {run.folder}")
 
 
 if __name__ == "__main__":

@@ -40,9 +40,11 @@ import sys
 import grpc
 import tensorflow as tf
 
-from rat_tf import checkpoints, cli, devices
 from rat_tf import config as config_lib
+from rat_tf import errors
+from rat_tf.config import cli
 from rat_tf.data import streams
+from rat_tf.training import checkpoints, devices
 from rat_tf.tuning import oracles, search_settings, search_space, trial_runner
 from rat_tf.tuning import trials as trials_lib
 
@@ -83,7 +85,7 @@ def main(config: config_lib.Config) -> None:
 def _check_hyperband(settings: search_settings.Settings, space: search_space.Space) -> None:
     clash = {"iterations", "validate_every"} & {p.name for p in space.parameters}
     if settings.tuner == "hyperband" and clash:
-        raise config_lib.UserError(f"--search: {clash.pop()} is what hyperband itself varies")
+        raise errors.UserError(f"--search: {clash.pop()} is what hyperband itself varies")
 
 
 def _search(
@@ -110,7 +112,7 @@ def _search(
     if role == "worker":
         tuner.oracle.get_space()  # waits for the chief, which has then described the search
         if not os.path.exists(search_settings.description(settings.output)):
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--output: expected the chief's folder, but {settings.output} has no search.json"
             )
         search_settings.check_folder(settings, config)

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from rat_tf import config as config_lib
-from rat_tf import configs, flag_values, paper
+from rat_tf import configs
+from rat_tf.config import flag_values
+from rat_tf.experiments import paper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")

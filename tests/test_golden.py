@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export import savedmodel, weights
-from rat_tf import data, evaluate, runs, train
+from export import savedmodel
+from rat_tf import data, evaluate, train
+from rat_tf.training import run_folder, weights
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 TOLERANCE = 1e-4  # CPUs round differently
@@ -31,12 +32,12 @@ def _read(name: str) -> str:
 
 
 def _images():
-    return data.load(runs.Run(str(GOLDEN / "finished")).config()).test.images[:16]
+    return data.load(run_folder.Run(str(GOLDEN / "finished")).config()).test.images[:16]
 
 
 @pytest.mark.parametrize("which", ["best", "ema"])
 def test_weights_are_loaded_with_their_logits(which, logits):
-    run = runs.Run(str(GOLDEN / "finished"))
+    run = run_folder.Run(str(GOLDEN / "finished"))
     found = weights.load(run, run.config(), which).logits(_images())
     np.testing.assert_allclose(found, logits[which], atol=TOLERANCE)
 
@@ -55,9 +56,9 @@ def test_the_finished_run_is_exported_with_its_logits(folder, logits, tmp_path):
 
 
 def test_the_stopped_run_resumes_to_the_curves_of_the_finished_one(folder):
-    run = runs.Run(str(folder("stopped")))
+    run = run_folder.Run(str(folder("stopped")))
     train.main(run.config())
-    expected = runs.Run(str(GOLDEN / "finished")).rows()
+    expected = run_folder.Run(str(GOLDEN / "finished")).rows()
     assert [row["step"] for row in run.rows()] == [5, 10, 15, 20]
     for found, wanted in zip(run.rows(), expected):
         assert set(found) == set(wanted)

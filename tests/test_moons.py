@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import config as config_lib
-from rat_tf import moons
+from rat_tf import errors, moons
 
 
 def command(*arguments):
@@ -111,7 +110,7 @@ def test_command_refuses_a_missing_folder_in_one_line(tmp_path):
 
 @pytest.mark.parametrize("name", ["figure", "figure.docx", ".png", "figure.pgf", "png", ""])
 def test_output_that_matplotlib_cannot_write_is_refused(tmp_path, name):
-    with pytest.raises(config_lib.UserError, match=r"--output.*\.pdf, .*\.png"):
+    with pytest.raises(errors.UserError, match=r"--output.*\.pdf, .*\.png"):
         moons.check_output(os.path.join(tmp_path, name))
 
 
@@ -120,7 +119,7 @@ def test_output_that_can_be_written(tmp_path, monkeypatch):
     assert moons.check_output("figure.png") == "png"
     assert moons.check_output("./a.b.SVG") == "svg"
     (tmp_path / "folder.png").mkdir()
-    with pytest.raises(config_lib.UserError, match="--output=folder.png"):
+    with pytest.raises(errors.UserError, match="--output=folder.png"):
         moons.check_output("folder.png")
 
 
@@ -131,8 +130,9 @@ def test_a_failed_write_leaves_the_old_picture(tmp_path, monkeypatch):
                 file.write("half a pict")
             raise OSError("no space left on device")
 
-    for name, value in (("train", None), ("error", 0.5), ("draw", FullDisk())):
+    for name, value in (("train", None), ("error", 0.5), ("panel", None)):
         monkeypatch.setattr(moons, name, lambda *_, value=value: value)
+    monkeypatch.setattr(moons.plots, "draw", lambda *_: FullDisk())
     output = tmp_path / "figure.png"
     output.write_text("old")
     with pytest.raises(OSError, match="no space"):

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from matplotlib import image as images
 
-from rat_tf import config as config_lib
-from rat_tf import paper, report
-from tests.reporting import run_folders
+from rat_tf import errors, report
+from rat_tf.experiments import paper
+from tests.experiments import run_folders
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 
@@ -88,7 +88,7 @@ def test_all_files(tmp_path, capsys):
     ],
 )
 def test_mistakes_end_with_one_line(arguments, words, tmp_path, capsys):
-    with pytest.raises(config_lib.UserError, match=words):
+    with pytest.raises(errors.UserError, match=words):
         folders = [a for a in arguments if not a.startswith("-")]
         flags = dict(a[2:].split("=") for a in arguments if a.startswith("-"))
         report.main(folders, flags.get("paper", ""), flags.get("output", str(tmp_path / "r")))

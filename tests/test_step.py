@@ -8,8 +8,9 @@ from tensorflow.python.framework import kernels
 
 from benchmarks import steps
 from rat_tf import config as config_lib
-from rat_tf import methods, train, transforms
+from rat_tf import methods, transforms
 from rat_tf.data import preprocess
+from rat_tf.training import loop
 
 TRANSFORMS = "noise:1,channel:0.001,affine:0.6,tps:1,flow:0.01"
 OPTIONS = {
@@ -32,7 +33,7 @@ def build(name, **changes):
     )
     layer = preprocess.Scale()
     model = methods.build(config, 10, layer)
-    return train.compiled(model, config, layer(tf.zeros([1, 8, 8, 3], tf.uint8)))
+    return loop.compiled(model, config, layer(tf.zeros([1, 8, 8, 3], tf.uint8)))
 
 
 def batch(name):

@@ -11,8 +11,11 @@ import time
 
 import pytest
 
-from rat_tf import config as config_lib
-from rat_tf import flag_values, grid, paper, runs, sweep
+from rat_tf import errors, sweep
+from rat_tf.config import flag_values
+from rat_tf.experiments import paper
+from rat_tf.experiments import plan as plan_lib
+from rat_tf.training import run_folder
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 DIGITS = "configs/digits50.cfg"
@@ -47,7 +50,9 @@ def trainer(tmp_path, monkeypatch):
 
 
 def plan(root="runs", given=None, vary=(), seeds="", split_per_seed=False, flagfiles=(DIGITS,)):
-    return grid.plan(flagfiles, given or {}, grid.axes(vary, seeds), str(root), split_per_seed)
+    return plan_lib.plan(
+        flagfiles, given or {}, plan_lib.axes(vary, seeds), str(root), split_per_seed
+    )
 
 
 def test_all_combinations_with_folders_of_their_own():
@@ -68,7 +73,7 @@ def test_all_combinations_with_folders_of_their_own():
     ],
 )
 def test_seeds(vary, seeds, expected):
-    assert grid.axes(vary, seeds) == {"seed": expected}
+    assert plan_lib.axes(vary, seeds) == {"seed": expected}
 
 
 def test_arguments_make_the_planned_config():
@@ -123,30 +128,30 @@ def test_one_split_for_all_seeds_unless_asked_otherwise():
     ],
 )
 def test_mistakes_are_named_before_anything_runs(changes, words):
-    with pytest.raises(config_lib.UserError) as error:
+    with pytest.raises(errors.UserError) as error:
         plan(**changes)
     assert [word for word in words if word not in str(error.value)] == [], error.value
 
 
 def test_beside_the_paper_a_flag_goes_to_the_methods_that_use_it():
-    planned = grid.plan_paper("table5", {"dataset": "svhn", "xi": "0.1eps"}, {}, "runs")
+    planned = plan.plan_paper("table5", {"dataset": "svhn", "xi": "0.1eps"}, {}, "runs")
     found = {run.config.method: run.config.xi for run in planned}
     assert found["rat"] == found["vat"] == "0.1eps" and found["supervised"] is None
-    with pytest.raises(config_lib.UserError, match="--sharpening: no method"):
-        grid.plan_paper("table5", {"sharpening": "0.1"}, {}, "runs")
+    with pytest.raises(errors.UserError, match="--sharpening: no method"):
+        plan.plan_paper("table5", {"sharpening": "0.1"}, {}, "runs")
 
 
 def test_a_table_of_the_paper():
-    seeds = grid.axes([], "5")
-    planned = grid.plan_paper("table5", {"dataset": "svhn", "data_dir": "d"}, seeds, "runs")
+    seeds = plan_lib.axes([], "5")
+    planned = plan.plan_paper("table5", {"dataset": "svhn", "data_dir": "d"}, seeds, "runs")
     assert len(planned) == 9 * 5
     assert {run.config.dataset for run in planned} == {"svhn"}
     assert {run.config.data_dir for run in planned} == {"d"}
     everything = {
-        run.config.run_dir for name in paper.TABLES for run in grid.plan_paper(name, {}, {}, "runs")
+        run.config.run_dir for name in paper.TABLES for run in plan.plan_paper(name, {}, {}, "runs")
     }
     assert len(everything) == len(paper.rows())  # no two rows share a folder
-    few = grid.plan_paper("figure2", {"labels": "250", "method": "rat"}, {}, "runs")
+    few = plan.plan_paper("figure2", {"labels": "250", "method": "rat"}, {}, "runs")
     assert [(r.config.dataset, r.config.labels, r.config.transforms) for r in few] == [
         ("svhn", 250, "noise:5,affine:0.6"),
         ("cifar10", 250, "noise:6,affine:1"),
@@ -162,14 +167,14 @@ def test_a_table_of_the_paper():
     ],
 )
 def test_mistakes_with_the_paper(name, given, vary, words):
-    with pytest.raises(config_lib.UserError) as error:
-        grid.plan_paper(name, given, grid.axes(vary), "runs")
+    with pytest.raises(errors.UserError) as error:
+        plan.plan_paper(name, given, plan_lib.axes(vary), "runs")
     assert [word for word in words if word not in str(error.value)] == [], error.value
 
 
-def write(run: grid.Planned, result=None, step=None):
+def write(run: plan.Planned, result=None, step=None):
     """The files of a run that got so far."""
-    folder = runs.Run(run.config.run_dir)
+    folder = run_folder.Run(run.config.run_dir)
     os.makedirs(folder.folder)
     pathlib.Path(folder.flags).write_text(run.config.flagfile())
     if step:
@@ -197,7 +202,7 @@ def test_states(tmp_path, capsys):
 def test_a_folder_of_another_run_or_a_broken_result_is_refused_before_any_run(tmp_path, trainer):
     write(plan(tmp_path, given={"iterations": "100"})[0])
     write(plan(tmp_path, vary=["seed=1"])[0], result='{"test_err')
-    with pytest.raises(config_lib.UserError) as error:
+    with pytest.raises(errors.UserError) as error:
         sweep.main(plan(tmp_path, vary=["seed=0|1|3"]), run=True, print_commands=False)
     assert "--iterations=100 there" in str(error.value) and "result.json: no JSON" in str(
         error.value
@@ -223,7 +228,7 @@ def test_a_run_that_fails_does_not_stop_the_rest(tmp_path, trainer, capfd):
 def test_a_missing_data_set_is_named_before_the_first_run(tmp_path, trainer):
     given = {"dataset": "folder:nowhere", "method": "rat"}
     planned = plan(tmp_path / "runs", given, ["seed=0"], flagfiles=())
-    with pytest.raises(config_lib.UserError, match="nowhere"):
+    with pytest.raises(errors.UserError, match="nowhere"):
         sweep.main(planned, run=True, print_commands=False)
     assert not (tmp_path / "runs").exists()
 
@@ -234,7 +239,7 @@ def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
         # In the background a shell lets SIGINT be ignored, and the tests may run there.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         f"from rat_tf import grid, sweep; sweep.TRAIN = ({str(trainer)!r},)\n"
-        f"planned = grid.plan([{DIGITS!r}], {{'method': 'rat'}}, {{'seed': ['2', '3']}}, "
+        f"planned = plan_lib.plan([{DIGITS!r}], {{'method': 'rat'}}, {{'seed': ['2', '3']}}, "
         f"{str(tmp_path / 'runs')!r})\n"
         "raise SystemExit(sweep.main(planned, run=True, print_commands=False))"
     )
@@ -263,5 +268,5 @@ def test_from_the_command_line_to_real_results(tmp_path):
     again = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (again.returncode, again.stderr) == (0, "")
     assert "2 runs: 2 finished" in again.stdout and "nothing was run" in again.stdout
-    config = runs.Run(str(tmp_path / "digits50" / "vat-seed0")).config()
+    config = run_folder.Run(str(tmp_path / "digits50" / "vat-seed0")).config()
     assert (config.method, config.xi, config.tensorboard) == ("vat", "1e-3", False)

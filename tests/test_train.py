@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import checkpoints, data, runs, train
 from rat_tf import config as config_lib
+from rat_tf import data, errors, train
+from rat_tf.training import checkpoints, run_folder
 from tests.data import make
 
 TINY = {
@@ -141,19 +142,19 @@ def test_a_finished_run_is_left_alone_and_other_flags_are_refused(whole, capsys)
     before = {name: (whole / name).stat().st_mtime_ns for name in os.listdir(whole)}
     train.main(config_lib.Config(**TINY, run_dir=str(whole)))
     assert "finished" in capsys.readouterr().out
-    with pytest.raises(config_lib.UserError, match="--seed=0 there, --seed=1 here"):
+    with pytest.raises(errors.UserError, match="--seed=0 there, --seed=1 here"):
         train.main(config_lib.Config(**TINY, seed=1, run_dir=str(whole)))
     assert before == {name: (whole / name).stat().st_mtime_ns for name in os.listdir(whole)}
 
 
 def test_a_machine_without_git_trains_all_the_same(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert runs._environment()["git_commit"] is None
+    assert run_folder._environment()["git_commit"] is None
 
 
 def test_a_folder_of_something_else_is_not_touched(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
-    with pytest.raises(config_lib.UserError, match="--run_dir.*flags.cfg"):
+    with pytest.raises(errors.UserError, match="--run_dir.*flags.cfg"):
         train.main(config_lib.Config(**TINY, run_dir=str(tmp_path)))
     assert os.listdir(tmp_path) == ["thesis.tex"]
 
@@ -165,13 +166,13 @@ def test_a_run_goes_on_with_its_own_images_or_not_at_all(tmp_path):
     first = data.load(config_lib.Config(**flags, split_seed=7))
     first.split.save(given)
     config = config_lib.Config(**flags, split_file=given, run_dir=str(tmp_path / "run"))
-    run = runs.Run(config.run_dir)
+    run = run_folder.Run(config.run_dir)
     run.create(config, run.load(config))
     os.remove(given)  # no longer needed: the run has its own copy
     run.check(config)
     assert run.load(config).split.digest == first.split.digest
     make.png(str(tmp_path / "set/unlabeled/deep/0.png"), make.pixels(1, seed=77)[0])
-    with pytest.raises(config_lib.UserError, match="run/split.json .*not the same images"):
+    with pytest.raises(errors.UserError, match="run/split.json .*not the same images"):
         train.main(config)
 
 
@@ -281,22 +282,22 @@ def test_mixed_precision_trains(tmp_path, precision, monkeypatch):
 
 
 def test_a_batch_that_does_not_divide_by_the_replicas_is_refused(tmp_path):
-    with pytest.raises(config_lib.UserError, match="--labeled_batch.*2 replicas, got 9"):
+    with pytest.raises(errors.UserError, match="--labeled_batch.*2 replicas, got 9"):
         _short(tmp_path, labeled_batch=9, logical_devices=2)
     assert os.listdir(tmp_path) == []
 
 
 def test_a_diverged_run_stops_and_says_what_to_try(tmp_path):
-    with pytest.raises(config_lib.UserError, match="diverged.*--learning_rate"):
+    with pytest.raises(errors.UserError, match="diverged.*--learning_rate"):
         _short(tmp_path, learning_rate=1e30)
     assert tf.train.latest_checkpoint(tmp_path / "checkpoints") is None
 
 
 def test_two_processes_do_not_train_in_one_folder(tmp_path):
-    run = runs.Run(str(tmp_path))
+    run = run_folder.Run(str(tmp_path))
     with run.locked():
-        with pytest.raises(config_lib.UserError, match="another process is training in"):
-            with runs.Run(str(tmp_path)).locked():
+        with pytest.raises(errors.UserError, match="another process is training in"):
+            with run_folder.Run(str(tmp_path)).locked():
                 pass
     with run.locked():  # free again
         pass

@@ -11,8 +11,10 @@ import time
 
 import pytest
 
-from rat_tf import checkpoints, flag_values, runs, train, tune
 from rat_tf import config as config_lib
+from rat_tf import errors, train, tune
+from rat_tf.config import flag_values
+from rat_tf.training import checkpoints, run_folder
 from rat_tf.tuning import search_settings
 from tests.tuning import searches
 
@@ -56,7 +58,7 @@ def searched(tmp_path_factory):
     """A search of two trials that was killed in the second and started again."""
     output = tmp_path_factory.mktemp("search") / "out"
     process = start(output, **SEARCH)
-    second = runs.Run(str(output / "trials" / "0001"))
+    second = run_folder.Run(str(output / "trials" / "0001"))
     wait_for(lambda: len(second.rows()) >= 2, process)
     process.kill()
     killed = finish(process)
@@ -73,7 +75,7 @@ def test_no_trial_is_repeated_after_kill_9(searched):
     assert "going on from step" in second.partition("trial 0001: learning")[2]
     assert (output / "trials" / "0000" / "trial.json").stat().st_mtime_ns == before
     for i in range(2):
-        rows = runs.Run(str(output / "trials" / f"000{i}")).rows()
+        rows = run_folder.Run(str(output / "trials" / f"000{i}")).rows()
         assert [row["step"] for row in rows] == [2, 4, 6, 8, 10, 12]
 
 
@@ -83,7 +85,7 @@ def test_results_are_ranked(searched):
         rows = list(csv.DictReader(file))
     errors = {}
     for i in range(2):
-        run = runs.Run(str(output / "trials" / f"000{i}"))
+        run = run_folder.Run(str(output / "trials" / f"000{i}"))
         errors[f"000{i}"] = min(row["val_error"] for row in run.rows())
         assert not os.path.exists(run.result)  # nothing was tested
     expected = sorted(errors, key=lambda trial: (errors[trial], trial))
@@ -108,7 +110,7 @@ def test_best_cfg_is_a_flagfile_of_train(searched, tmp_path):
     given = config_lib.Config(**{**searches.TINY, "method": "supervised", "iterations": 12})
     assert [line.partition("=")[0] for line in config.differences(given)] == ["--learning_rate"]
     train.main(config)
-    found = runs.Run(config.run_dir).finished()
+    found = run_folder.Run(config.run_dir).finished()
     assert found["best_validation_error"] == pytest.approx(
         float(best["validation_error"]), abs=1e-5
     )
@@ -130,7 +132,7 @@ def in_process(monkeypatch):
 
 
 def test_other_flags_in_the_same_folder_are_refused(searched, in_process):
-    with pytest.raises(config_lib.UserError, match="--seed=0 there, --seed=1 here"):
+    with pytest.raises(errors.UserError, match="--seed=0 there, --seed=1 here"):
         in_process(*command(searched[0], **SEARCH)[3:], "--seed=1")
 
 
@@ -144,14 +146,14 @@ def test_other_flags_in_the_same_folder_are_refused(searched, in_process):
     ],
 )
 def test_wrong_settings_are_told_before_any_work(arguments, message, tmp_path, in_process):
-    with pytest.raises(config_lib.UserError, match=message):
+    with pytest.raises(errors.UserError, match=message):
         in_process(*command(tmp_path / "out")[3:], *arguments)
     assert not os.path.exists(tmp_path / "out")
 
 
 def test_a_folder_of_something_else_is_not_touched(tmp_path, in_process):
     (tmp_path / "thesis.tex").write_text("mine")
-    with pytest.raises(config_lib.UserError, match="--output.*search.json"):
+    with pytest.raises(errors.UserError, match="--output.*search.json"):
         in_process(*command(tmp_path)[3:])
     assert os.listdir(tmp_path) == ["thesis.tex"]
 
@@ -197,8 +199,8 @@ def train(self, config, run):
         time.sleep(1000)
     time.sleep(0.5)
     error = abs(config.transform().transforms[1].epsilon - 0.4)
-    runs.write(run.metrics, f"step,seconds,val_error\\n2,0.5,{error}\\n")
-    runs.write(os.path.join(run.folder, "by"), os.environ["KERASTUNER_TUNER_ID"])
+    files.write(run.metrics, f"step,seconds,val_error\\n2,0.5,{error}\\n")
+    files.write(os.path.join(run.folder, "by"), os.environ["KERASTUNER_TUNER_ID"])
     return "finished"
 trial_runner.Runner._train = train
 search_settings.define_flags()

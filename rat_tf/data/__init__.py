@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.data import sources, splits, zca
 
 
@@ -27,7 +28,7 @@ def load(config: config_lib.Config) -> Data:
     splits.check(listing, config)
     smallest = min(listing.image_shape[:2])
     if config.augment_shift >= smallest:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--augment_shift: expected less than the {smallest} pixels of an image, "
             f"got {config.augment_shift}"
         )

@@ -11,10 +11,13 @@ import time
 
 import numpy as np
 
-from rat_tf import cli, contact_sheet
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
+from rat_tf import errors
+from rat_tf.config import cli
 from rat_tf.data import streams
+from rat_tf.plots import contact_sheet
+from rat_tf.training import preview
 
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
@@ -72,9 +75,9 @@ def main(config: config_lib.Config) -> None:
     path = os.path.join(folder, "contact_sheet.png")
     try:
         os.makedirs(folder, exist_ok=True)
-        contact_sheet.save(path, config, data)
+        contact_sheet.save(path, preview.rows(config, data, contact_sheet.COLUMNS))
     except OSError as error:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--run_dir: cannot write {path}, beside the run folder: {error.strerror or error}"
         ) from error
     print(f"contact sheet: {path}")

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import hints
+from rat_tf import errors
 from rat_tf.data import examples, sources
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
@@ -24,24 +24,24 @@ def find(config: config_lib.Config) -> sources.Listing:
     """Lists the files of the folder; their classes are the names of the folders in labeled/."""
     root = os.path.expanduser(config.dataset.partition(":")[2])
     if not os.path.isdir(root):
-        raise config_lib.UserError(f"--dataset=folder:{root}: there is no such folder")
+        raise errors.UserError(f"--dataset=folder:{root}: there is no such folder")
     _, names, loose = next(_walk(root))
     for name in sorted(names):
         if name not in PARTS:
-            hint = hints.did_you_mean(name, PARTS, cutoff=0.45)  # val is validation, cat is not
-            raise config_lib.UserError(
+            hint = errors.did_you_mean(name, PARTS, cutoff=0.45)  # val is validation, cat is not
+            raise errors.UserError(
                 f"{os.path.join(root, name)}: expected one of {', '.join(PARTS)}, found "
                 f"{name!r}{hint}"
             )
     for name in sorted(loose):
         if name.lower().endswith(EXTENSIONS):
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"{os.path.join(root, name)}: expected images in {', '.join(PARTS)}, found one "
                 "beside them"
             )
     class_names = _folders(os.path.join(root, "labeled"))
     if len(class_names) < 2:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset=folder:{root}: expected two or more folders of classes in "
             f"{os.path.join(root, 'labeled')}, found {len(class_names)}"
         )
@@ -66,7 +66,7 @@ def _walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
     """os.walk without what is hidden, where a folder that cannot be read is an error."""
 
     def refuse(error):
-        raise config_lib.UserError(f"{error.filename}: cannot read this folder: {error.strerror}")
+        raise errors.UserError(f"{error.filename}: cannot read this folder: {error.strerror}")
 
     if not os.path.isdir(path):
         return
@@ -99,8 +99,8 @@ def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]
     labels = {name: label for label, name in enumerate(class_names)}
     for name in _folders(path):
         if name not in labels:
-            hint = hints.did_you_mean(name, class_names)
-            raise config_lib.UserError(
+            hint = errors.did_you_mean(name, class_names)
+            raise errors.UserError(
                 f"{os.path.join(path, name)}: expected a class of labeled/ "
                 f"({', '.join(class_names)}), found {name!r}{hint}"
             )
@@ -108,7 +108,7 @@ def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]
     for file in _files(path, config):
         name, _, below = os.path.relpath(file, path).partition(os.sep)
         if not below:
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"{file}: expected images in folders named after their class, as in "
                 f"{os.path.join(path, class_names[0])}"
             )
@@ -116,9 +116,9 @@ def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]
     found = {label for _, label in files}
     for label, name in enumerate(class_names):
         if part == "labeled" and label not in found:
-            raise config_lib.UserError(f"{os.path.join(path, name)}: expected images, found none")
+            raise errors.UserError(f"{os.path.join(path, name)}: expected images, found none")
     if not files:
-        raise config_lib.UserError(f"{path}: expected images in folders of classes, found none")
+        raise errors.UserError(f"{path}: expected images in folders of classes, found none")
     return files
 
 
@@ -141,7 +141,7 @@ def _first(files, config) -> tuple[str, tuple[int, int, int]]:
             return file, image.shape
         if not config.skip_broken:
             sources.leave_out([problem], config)
-    raise config_lib.UserError(
+    raise errors.UserError(
         f"--dataset={config.dataset}: expected images in labeled/, found {len(files)} broken files"
     )
 
@@ -160,7 +160,7 @@ def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
     try:
         fitted = examples.fit(image, config.image_size, config.channels or 3)
     except tf.errors.ResourceExhaustedError as error:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--image_size: no memory to resize {file} to {config.image_size}×{config.image_size} "
             f"pixels ({examples.reason(error)})"
         ) from error
@@ -192,7 +192,7 @@ def _batches(files, first, skipped: list[str], config) -> Iterator[tuple]:
                     skipped.append(problem)
                     continue
                 if image.shape != shape:
-                    raise config_lib.UserError(
+                    raise errors.UserError(
                         f"--image_size: the images differ in size, {first_file} is "
                         f"{shape[0]}×{shape[1]} and {file} is {image.shape[0]}×{image.shape[1]}; "
                         "say which size to resize to"

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 from absl import logging
 
-from rat_tf import config as config_lib
+from rat_tf import errors, files
 from rat_tf.data import cache, examples
 
 
@@ -40,28 +40,28 @@ def read(parts: Sequence[examples.Part], shape, cache_dir: str) -> examples.Exam
             return found
         os.makedirs(folder, exist_ok=True)
         _remove_abandoned(os.path.dirname(folder))
-        with cache.locked(folder):
+        with files.locked(os.path.join(folder, "lock"), wait=True):
             found = _open(folder, size, shape)  # decoded by another process in the meantime
             if found is None:
                 _decode(parts, size, shape, folder)
                 found = _open(folder, size, shape)
     if found is None:
-        raise config_lib.UserError(f"--cache_dir: cannot read what was just written to {folder}")
+        raise errors.UserError(f"--cache_dir: cannot read what was just written to {folder}")
     return found
 
 
 def _decode(parts, size: int, shape, folder: str) -> None:
     needed, free = size * int(np.prod(shape)), shutil.disk_usage(folder).free
     if needed > 0.95 * free:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--cache_dir: {needed / 1e9:.1f} GB of decoded images do not fit into the "
             f"{free / 1e9:.1f} GB that are free in {folder}; give another folder, raise "
             "--memory_limit_gb or lower --image_size"
         )
     logging.warning("decoding %d images (%.1f GB) into %s, once", size, needed / 1e9, folder)
-    with cache.writing(os.path.join(folder, "pixels.npy")) as path:
+    with files.writing(os.path.join(folder, "pixels.npy")) as path:
         found = examples.read(parts, shape, path)
-    with cache.writing(os.path.join(folder, "labels.npz")) as path, open(path, "wb") as file:
+    with files.writing(os.path.join(folder, "labels.npz")) as path, open(path, "wb") as file:
         np.savez(
             file,
             labels=found.labels,
@@ -94,7 +94,10 @@ def _open(folder: str, size: int, shape) -> examples.Examples | None:
 
 def _remove_abandoned(parent: str) -> None:
     """Removes what killed processes have left: as large as the set, and of no use."""
-    for path in glob.glob(os.path.join(glob.escape(parent), "*", f"*{cache.TEMPORARY}")):
-        with contextlib.suppress(OSError), cache.locked(os.path.dirname(path), wait=False) as held:
+    for path in glob.glob(os.path.join(glob.escape(parent), "*", f"*{files.TEMPORARY}")):
+        with (
+            contextlib.suppress(OSError),
+            files.locked(os.path.join(os.path.dirname(path), "lock")) as held,
+        ):
             if held:
                 os.remove(path)

@@ -12,6 +12,7 @@ from absl import logging
 from sklearn import datasets, model_selection
 
 from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.data import examples, mapped
 from rat_tf.data.examples import Examples
 
@@ -48,7 +49,7 @@ class Source:
 def find(config: config_lib.Config) -> Listing:
     """Looks for the set that --dataset names."""
     if config.svhn_extra and config.dataset != "svhn":
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--svhn_extra: expected --dataset=svhn, got --dataset={config.dataset}"
         )
     if config.dataset == "digits":
@@ -74,7 +75,7 @@ def read(listing: Listing, config: config_lib.Config) -> Source:
             found = mapped.read(parts, listing.image_shape, cache_dir(config))
         leave_out(found.skipped, config)
         if found.skipped and not len(found):
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--dataset={config.dataset}: expected images in {name}/, found "
                 f"{len(found.skipped)} broken files"
             )
@@ -92,7 +93,7 @@ def leave_out(problems: Sequence[str], config: config_lib.Config) -> None:
     """Reports files that cannot be used: an error, or a warning with --skip_broken."""
     if problems and not config.skip_broken:
         more = f" (one of at least {len(problems)} such files)" if problems[1:] else ""
-        raise config_lib.UserError(f"{problems[0]}{more}; --skip_broken leaves such files out")
+        raise errors.UserError(f"{problems[0]}{more}; --skip_broken leaves such files out")
     if problems:
         named = "\n  ".join(problems[:NAMED])
         more = f"\n  and {len(problems) - NAMED} more" if problems[NAMED:] else ""

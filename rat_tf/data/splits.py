@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.data import examples, sources
 
 PARTS = ("validation", "labeled", "unlabeled")
@@ -49,20 +50,20 @@ def check(listing: sources.Listing, config: config_lib.Config) -> None:
     if config.split_file:
         labeled = len(read(config.split_file).labeled)
         if config.labels not in (0, labeled):
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--labels: {config.split_file} has {labeled} labelled images, got "
                 f"--labels={config.labels}; give the same number, or 0"
             )
         return
     if config.stratify == "balanced" and config.labels % classes:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--labels: expected a multiple of the {classes} classes of {config.dataset} (or "
             f"--stratify=proportional), got {config.labels}"
         )
     own = sum(part.size for part in listing.validation)
     available -= _num_validation(available, own, config)
     if config.labels > available:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--labels: expected at most the {available} images of {config.dataset} that have a "
             f"label and are not for validation, got {config.labels}; 0 takes all of them"
         )
@@ -83,7 +84,7 @@ def split(source: sources.Source, config: config_lib.Config) -> Split:
     for k, count in enumerate(_counts(labels[training], source, config)):
         members = training[labels[training] == k]
         if len(members) < count or not count:
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--labels: {config.labels} labelled images ({config.stratify}) are {count} of "
                 f"class {source.class_names[k]!r}, which has {len(members)} training images in "
                 f"{config.dataset} after {num_validation} for validation; each class needs one or "
@@ -105,13 +106,13 @@ def load(path: str, source: sources.Source, config: config_lib.Config) -> Split:
     """The split that `Split.save` wrote, if it is of these very images."""
     split = read(path)
     if split.hash != source.train.hash:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--split_file: {path} splits a training set with hash {split.hash[:16]}…, but "
             f"that of --dataset={config.dataset} has {source.train.hash[:16]}…: not the same "
             "images, files or labels have changed since"
         )
     for problem in _problems(split, source):
-        raise config_lib.UserError(f"--split_file: {path}: {problem}")  # the first
+        raise errors.UserError(f"--split_file: {path}: {problem}")  # the first
     _check_unlabeled(split.unlabeled, split.labeled, config)
     return split
 
@@ -127,7 +128,7 @@ def read(path: str) -> Split:
     except (ValueError, RecursionError) as error:
         problems = [f"found no JSON ({error})"]
     for problem in problems:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--split_file: expected a split.json with a hash and indices of {', '.join(PARTS)} "
             f"images in {path}: {problem}"
         )
@@ -171,7 +172,7 @@ def _num_validation(available: int, own: int, config) -> int:
     """How many of the available labelled images are for validation: none if the set has its own."""
     count = 0 if own else round(config.validation * available)
     if not count and not own:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--validation: the best checkpoint is chosen on validation images, but "
             f"{config.validation:g} of {available} labelled images is none; give more, or a set "
             "with a validation part (a folder: validation/<class>/*)"
@@ -207,7 +208,7 @@ def _problems(split: Split, source: sources.Source) -> Iterator[str]:
 def _check_unlabeled(unlabeled, labeled, config: config_lib.Config) -> None:
     semi_supervised = config.method != "supervised" and config.unlabeled_batch > 0
     if semi_supervised and not len(unlabeled) and not config.include_labeled:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset={config.dataset}: method {config.method} needs unlabelled images, but all "
             f"{len(labeled)} training images are labelled (--labels={config.labels}); "
             "--include_labeled uses these, too"

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.data.ops import map_op
 
-from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.data import examples
 from rat_tf.data.examples import Examples
 
@@ -22,7 +22,7 @@ def check_replicas(labeled_batch: int, unlabeled_batch: int, replicas: int) -> N
     """Uneven shares would bias the means over replicas: refuses them."""
     for flag, batch in (("labeled_batch", labeled_batch), ("unlabeled_batch", unlabeled_batch)):
         if batch % replicas:
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--{flag}: expected a multiple of the {replicas} replicas, got {batch}"
             )
 

@@ -18,6 +18,7 @@ from tensorflow_datasets.core import read_only_builder
 from tensorflow_datasets.core.utils import file_utils
 
 from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.data import examples, sources
 
 NAMES = {"svhn": "svhn_cropped", "cifar10": "cifar10", "cifar100": "cifar100"}
@@ -33,7 +34,7 @@ def find(config: config_lib.Config) -> sources.Listing:
     unlabeled += ["extra"] if config.svhn_extra else []
     for name in ("train", *unlabeled):
         if name not in splits:
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--dataset={config.dataset}: expected a split {name!r} in {builder.data_path}, "
                 f"found {', '.join(sorted(splits)) or 'none'}"
             )
@@ -59,7 +60,7 @@ def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
     name = NAMES.get(config.dataset) or config.dataset.partition(":")[2]
     data_dir = os.path.expanduser(config.data_dir) or None
     if not re.fullmatch(r"\w+([/:].+)?", name):
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset={config.dataset}: expected a name as TFDS has them, such as tfds:mnist or "
             f"tfds:<set>/<config>:<version>, got {name!r}"
         )
@@ -71,7 +72,7 @@ def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
     except tfds.core.DatasetNotFoundError:
         pass
     except Exception as error:  # whatever TFDS raises on files it did not write
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset={config.dataset}: cannot read {name} in --data_dir={data_dir}: {error}"
         ) from error
     if config.download:
@@ -80,7 +81,7 @@ def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
     where = looked_in + ("" if data_dir else " (no --data_dir given)")
     command = f"python -m rat_tf.data --dataset={config.dataset}"
     command += f" --data_dir={data_dir}" if data_dir else ""
-    raise config_lib.UserError(
+    raise errors.UserError(
         f"--dataset={config.dataset}: expected {name}, prepared by TFDS, in {where}; it is not "
         f"there. Give the --data_dir that has it, or download and prepare it: {command} --download"
     )
@@ -94,7 +95,7 @@ def _check_network(message: str) -> None:
     except urllib.error.HTTPError:
         pass  # somebody answered
     except OSError as error:
-        raise config_lib.UserError(f"{message}: {error}") from error
+        raise errors.UserError(f"{message}: {error}") from error
 
 
 def _download(name: str, data_dir: str | None, config) -> tfds.core.DatasetBuilder:
@@ -106,7 +107,7 @@ def _download(name: str, data_dir: str | None, config) -> tfds.core.DatasetBuild
         builder = tfds.builder(name, data_dir=data_dir)
         builder.download_and_prepare()
     except Exception as error:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset={config.dataset}: TFDS cannot prepare {name}: {error}"
         ) from error
     return builder
@@ -120,7 +121,7 @@ def _keys(builder, config) -> tuple[str, str]:
         kinds = (tfds.features.Image, tfds.features.ClassLabel)
         keys = [next((k for k, f in features.items() if isinstance(f, kind)), "") for kind in kinds]
     if not all(keys) or not isinstance(features[keys[1]], tfds.features.ClassLabel):
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset={config.dataset}: expected an image and a class label, found {features}"
         )
     return tuple(keys)
@@ -131,12 +132,12 @@ def _image_shape(builder, image_key: str, config) -> tuple[int, int, int]:
     height, width, depth = feature.shape
     size = config.image_size
     if feature.np_dtype != np.uint8 or not depth:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset={config.dataset}: expected images of 8 bits and one number of channels, "
             f"found {feature}"
         )
     if not size and not (height and width):
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--image_size: the images of {config.dataset} differ in size; say which to resize to"
         )
     return (size or height, size or width, config.channels or depth)
@@ -161,20 +162,20 @@ def _batches(builder, split, image_key, label_key, labeled, config) -> Iterator[
             if not labeled:
                 labels = np.full_like(labels, examples.UNLABELED)
             for label in labels[(labels < examples.UNLABELED) | (labels >= classes)][:1]:
-                raise config_lib.UserError(
+                raise errors.UserError(
                     f"--dataset={config.dataset}: expected labels from 0 to {classes - 1}, or "
                     f"{examples.UNLABELED} for none, in split {split!r} of {builder.data_path}, "
                     f"found {label}"
                 )
             yield images, labels, fingerprints
     except tf.errors.OpError as error:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset={config.dataset}: cannot read split {split!r} in "
             f"{_damaged(builder, split)}: {examples.reason(error)}"
         ) from error
     expected = builder.info.splits[split].num_examples
     if found != expected:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--dataset={config.dataset}: expected {expected} images in split {split!r} of "
             f"{builder.data_path}, found {found}"
         )

@@ -17,7 +17,7 @@ import scipy.linalg
 from absl import logging
 from scipy.linalg import blas
 
-from rat_tf import config as config_lib
+from rat_tf import errors, files
 from rat_tf.data import cache, examples
 
 SCALE = 55.0
@@ -58,7 +58,7 @@ def check(image_shape) -> None:
     """Refuses images that are too large, before they are read and a matrix is made for them."""
     size = int(np.prod(image_shape))
     if size > LARGEST:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--preprocessing=gcn_zca: expected images of at most {LARGEST} values, got {size} "
             f"({'×'.join(map(str, image_shape))}); lower --image_size or use --preprocessing=scale"
         )
@@ -78,7 +78,7 @@ def fitted(train: examples.Examples, cache_dir: str) -> tuple[np.ndarray, np.nda
     mean, matrix = (array.astype(np.float32) for array in fit(train))
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with cache.writing(path) as temporary, open(temporary, "wb") as file:
+        with files.writing(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, mean=mean, matrix=matrix, key=key)
     except OSError as error:  # the matrix is none the worse
         logging.warning("--cache_dir: cannot keep the ZCA in %s: %s", path, error.strerror or error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rat_tf import hints
+from rat_tf import errors
 from rat_tf.transforms import sampling
 from rat_tf.transforms.affine import Affine
 from rat_tf.transforms.base import SpatialTransform, Transform
@@ -44,7 +44,7 @@ def _parse_one(part: str, padding: str, sampler: str) -> Transform:
     name, _, epsilon = (piece.strip() for piece in part.partition(":"))
     name = ALIASES.get(name, name)
     if name not in REGISTRY:
-        hint = hints.did_you_mean(name, [*REGISTRY, *ALIASES])
+        hint = errors.did_you_mean(name, [*REGISTRY, *ALIASES])
         raise ValueError(
             f"expected <name>:<epsilon>, <name> one of {list(REGISTRY)}, got {part!r}{hint}"
         )

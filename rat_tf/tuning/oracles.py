@@ -26,8 +26,7 @@ from keras_tuner.src.distribute import oracle_chief
 from keras_tuner.src.engine import trial as trial_lib
 from sklearn import exceptions
 
-from rat_tf import config as config_lib
-from rat_tf import runs
+from rat_tf import errors, files
 
 OBJECTIVE = kt.Objective("val_error", "min")
 BEAT = 5.0  # seconds between two signs of life of a worker
@@ -57,7 +56,7 @@ class _Durable:
         super().set_state(state)
 
     def save(self):
-        runs.write(self._get_oracle_fname(), json.dumps(self.get_state()))
+        files.write(self._get_oracle_fname(), json.dumps(self.get_state()))
 
     def _save_trial(self, trial):
         pass  # in the one file
@@ -173,7 +172,7 @@ def role() -> str:
         return "alone"
     if len(given) < len(names):
         missing = ", ".join(sorted({*names} - {*given}))
-        raise config_lib.UserError(f"{', '.join(given)} set in the environment, but not {missing}")
+        raise errors.UserError(f"{', '.join(given)} set in the environment, but not {missing}")
     return "chief" if "chief" in os.environ[names[0]] else "worker"
 
 
@@ -190,7 +189,7 @@ def serve(oracle) -> None:
     except RuntimeError:
         bound = 0
     if not bound:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"KERASTUNER_ORACLE_IP and KERASTUNER_ORACLE_PORT: cannot listen at {address}"
         )
     server.start()

@@ -17,7 +17,7 @@ import math
 import keras_tuner as kt
 
 from rat_tf import config as config_lib
-from rat_tf import hints, transforms
+from rat_tf import errors, transforms
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +58,8 @@ def parse(name: str, text: str, used) -> Parameter:
         name = f"epsilon.{transforms.ALIASES.get(short, short)}"
         kind = "float"
         if name.partition(".")[2] not in used:
-            hint = hints.did_you_mean(short, used)
-            raise config_lib.UserError(
+            hint = errors.did_you_mean(short, used)
+            raise errors.UserError(
                 f"--search: expected epsilon.<one of {', '.join(used) or 'no transformation'}>, "
                 f"what this run uses, got {name}{hint}"
             )
@@ -68,7 +68,7 @@ def parse(name: str, text: str, used) -> Parameter:
     if "|" in text:
         values = [value.strip() for value in text.split("|")]
         if len(set(values)) < len(values):
-            raise config_lib.UserError(f"--search: {name}={text} has a value twice")
+            raise errors.UserError(f"--search: {name}={text} has a value twice")
         # Numbers in their order, which a Gaussian process takes for nearness.
         values = (
             sorted(values, key=float) if kind in ("int", "float") and _numbers(values) else values
@@ -80,7 +80,7 @@ def parse(name: str, text: str, used) -> Parameter:
         try:
             _convert(kind, value)
         except ValueError:
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--search: {name} takes {_KINDS[kind]}, got {value!r}"
             ) from None
     return parameter
@@ -91,11 +91,11 @@ def _type_of(name: str) -> str:
     if name not in fields:
         searchable = [n for n, field in fields.items() if field.metadata["group"] != "Machine"]
         names = [*searchable, *(f"epsilon.{t}" for t in transforms.REGISTRY)]
-        raise config_lib.UserError(
-            f"--search: there is no flag {name!r}{hints.did_you_mean(name, names)}"
+        raise errors.UserError(
+            f"--search: there is no flag {name!r}{errors.did_you_mean(name, names)}"
         )
     if fields[name].metadata["group"] == "Machine":
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--search: {name} says where and how to compute, which changes no result to search for"
         )
     return fields[name].type.partition("|")[0].strip()
@@ -106,26 +106,26 @@ def _range(name: str, kind: str, text: str) -> Parameter:
     log = rest[:1] == ["log"]
     numbers = [start, stop, *(rest[1:] if log else rest)]
     if kind == "bool" or not _numbers(numbers) or len(rest) > 1 + log:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--search: expected {name}=<start>:<stop>:<step>, <start>:<stop>:log[:<count>] or "
             f"<a>|<b>|…, got {name}={text}"
         )
     low, high, *last = map(float, numbers)
     if not low < high or (log and low <= 0):
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--search: expected start < stop{' and start > 0' if log else ''}, got {name}={text}"
         )
     if not last:
         return Parameter(name, kind, (), low, high, log)
     if log and not (last[0] >= 2 and last[0] == int(last[0])):
-        raise config_lib.UserError(f"--search: expected a count >= 2, got {name}={text}")
+        raise errors.UserError(f"--search: expected a count >= 2, got {name}={text}")
     if not log and not 0 < last[0] <= high - low:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--search: expected a step > 0 and <= stop - start, got {name}={text}"
         )
     count = last[0] if log else (high - low) / last[0] + 1
     if count > 10_000:
-        raise config_lib.UserError(f"--search: {name}={text} has {count:.0f} values")
+        raise errors.UserError(f"--search: {name}={text} has {count:.0f} values")
     if log:
         values = [low * (high / low) ** (i / (last[0] - 1)) for i in range(int(count))]
         values = [round(v) for v in values] if kind == "int" else [f"{v:.4g}" for v in values]

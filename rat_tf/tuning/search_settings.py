@@ -10,7 +10,8 @@ import textwrap
 from absl import flags
 
 from rat_tf import config as config_lib
-from rat_tf import hints, runs
+from rat_tf import errors, files
+from rat_tf.training import run_folder
 
 TUNERS = ("grid", "random", "bayesian", "hyperband")
 ENOUGH = 20  # trials of a random or Bayesian search, if not said otherwise
@@ -41,30 +42,30 @@ class Settings:
 
     def check(self, config: config_lib.Config) -> None:
         if self.tuner not in TUNERS:
-            hint = hints.did_you_mean(self.tuner, TUNERS)
-            raise config_lib.UserError(
+            hint = errors.did_you_mean(self.tuner, TUNERS)
+            raise errors.UserError(
                 f"--tuner: expected one of {', '.join(TUNERS)}, got {self.tuner!r}{hint}"
             )
         if self.search_composition and self.tuner == "grid":
-            raise config_lib.UserError(
+            raise errors.UserError(
                 "--tuner: there are too many compositions for a grid; take random, bayesian or "
                 "hyperband with --search_composition"
             )
         if self.max_trials and self.tuner == "hyperband":
-            raise config_lib.UserError(
+            raise errors.UserError(
                 "--max_trials: hyperband's brackets decide on the number of trials"
             )
         if self.max_trials < 0:
-            raise config_lib.UserError(f"--max_trials: expected >= 0, got {self.max_trials}")
+            raise errors.UserError(f"--max_trials: expected >= 0, got {self.max_trials}")
         if self.tuner == "hyperband" and config.iterations < 3 * config.validate_every:
-            raise config_lib.UserError(
+            raise errors.UserError(
                 "--validate_every: hyperband needs at least three validations in --iterations="
                 f"{config.iterations}, got {config.validate_every}"
             )
         if self.tuner == "hyperband" and self.stop_hopeless:
-            raise config_lib.UserError("--stop_hopeless: hyperband ends trials by its own rule")
+            raise errors.UserError("--stop_hopeless: hyperband ends trials by its own rule")
         if config.strategy == "multi_worker":
-            raise config_lib.UserError(
+            raise errors.UserError(
                 "--strategy: a trial runs on one machine; for several machines see --help"
             )
 
@@ -77,7 +78,7 @@ class Settings:
 def from_flags(config: config_lib.Config) -> Settings:
     """The tuner's own flags as parsed, with what they say by default."""
     if flags.FLAGS["run_dir"].present:
-        raise config_lib.UserError("--run_dir: every trial has a folder of its own in --output")
+        raise errors.UserError("--run_dir: every trial has a folder of its own in --output")
     given = {name: getattr(flags.FLAGS, name) for name in HELP}
     given["tuner"] = given["tuner"] or ("bayesian" if given["search_composition"] else "grid")
     name = f"tune-{config.method}"
@@ -87,13 +88,13 @@ def from_flags(config: config_lib.Config) -> Settings:
 
 def check_folder(settings: Settings, config: config_lib.Config) -> None:
     """Refuses a folder of something else, or of a search with other settings."""
-    run, described = runs.Run(settings.output), description(settings.output)
+    run, described = run_folder.Run(settings.output), description(settings.output)
     if not os.path.exists(described):
         if os.path.exists(run.folder) and (
             not os.path.isdir(run.folder)
             or {*os.listdir(run.folder)} - {"flags.cfg", "flags.cfg.tmp", "search.json.tmp"}
         ):
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--output: expected a new or empty folder or that of a search, but {run.folder} "
                 "has no search.json and is not empty"
             )
@@ -106,7 +107,7 @@ def check_folder(settings: Settings, config: config_lib.Config) -> None:
         if before[name] != value
     ]
     if differences:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--output: {settings.output} is a search with other flags; take another --output or "
             "the same flags:\n  " + "\n  ".join(differences)
         )
@@ -125,11 +126,11 @@ def description(folder: str) -> str:
 def create_folder(settings: Settings, config: config_lib.Config) -> None:
     try:
         os.makedirs(settings.output, exist_ok=True)
-        runs.write(runs.Run(settings.output).flags, config.flagfile())
+        files.write(run_folder.Run(settings.output).flags, config.flagfile())
         # Last: it makes the folder that of a search.
-        runs.write(description(settings.output), json.dumps(_kept(settings), indent=2) + "\n")
+        files.write(description(settings.output), json.dumps(_kept(settings), indent=2) + "\n")
     except OSError as error:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--output: cannot write to {settings.output}: {error.strerror}"
         ) from None
 

@@ -15,7 +15,8 @@ import re
 import keras_tuner as kt
 
 from rat_tf import config as config_lib
-from rat_tf import flag_values, transforms
+from rat_tf import errors, transforms
+from rat_tf.config import flag_values
 from rat_tf.tuning import search_parameters
 
 # Section "Evaluation of Composite Transformations" of the paper.
@@ -94,9 +95,9 @@ class Space:
             values = {p.name: value for p, value in zip(self.parameters, combination)}
             try:
                 found.append(self.config(values))
-            except config_lib.UserError as error:
+            except errors.UserError as error:
                 text = ", ".join(f"{k}={v}" for k, v in self.shown(values).items())
-                raise config_lib.UserError(f"--search: with {text}: {error}") from None
+                raise errors.UserError(f"--search: with {text}: {error}") from None
         return found
 
     def _composed(self, found: dict) -> str:
@@ -114,18 +115,16 @@ def parse(text: str, base: config_lib.Config, grid: bool, composition: bool = Fa
         name, _, values = (piece.strip() for piece in part.partition("="))
         parameter = search_parameters.parse(name, values, list(COMPOSED) if composition else used)
         if parameter.name in parameters:
-            raise config_lib.UserError(f"--search: {parameter.name} is there twice")
+            raise errors.UserError(f"--search: {parameter.name} is there twice")
         parameters[parameter.name] = parameter
     if composition:
         if base.method not in ("rat", "random"):
-            raise config_lib.UserError(
-                f"--search_composition: for rat and random, not {base.method}"
-            )
+            raise errors.UserError(f"--search_composition: for rat and random, not {base.method}")
         parameters = _with_composition(parameters)
     elif not parameters:
         parameters = _paper(used)
     if "transforms" in parameters and (composition or any("." in name for name in parameters)):
-        raise config_lib.UserError(
+        raise errors.UserError(
             "--search: transforms beside epsilon.<transformation> or --search_composition would "
             "say the same ε twice; take one of them"
         )
@@ -133,7 +132,7 @@ def parse(text: str, base: config_lib.Config, grid: bool, composition: bool = Fa
         if grid and not parameter.values:
             ends = f"{parameter.name}={parameter.low:g}:{parameter.high:g}"
             form = f"{ends}:log:5" if parameter.log else f"{ends}:<step>"
-            raise config_lib.UserError(
+            raise errors.UserError(
                 f"--search: a grid needs the number of values of {parameter.name}: write {form}, "
                 "or take --tuner=random or bayesian"
             )
@@ -151,7 +150,7 @@ def _used(config: config_lib.Config) -> list[str]:
 def _paper(used) -> dict[str, search_parameters.Parameter]:
     names = [name for name in used if name in PAPER]
     if not names:
-        raise config_lib.UserError(
+        raise errors.UserError(
             f"--search: the paper has a grid for {', '.join(PAPER)}, and this run uses "
             f"{', '.join(used) or 'no transformation'}; say what to search, for example "
             + ("--search=epsilon.noise=0.5:5:0.5" if used else "--search=learning_rate=1e-4|1e-3")

@@ -14,7 +14,8 @@ import tensorflow as tf
 from tensorflow.python.framework import ops  # the registry of gradients is not exported
 
 from rat_tf import config as config_lib
-from rat_tf import data, devices, runs, train, watching
+from rat_tf import data, errors, files
+from rat_tf.training import devices, loop, run_folder
 from rat_tf.tuning import oracles, search_space, trials
 
 
@@ -60,7 +61,7 @@ class Runner:
 
     def run(self, trial_id: str, values: dict) -> dict:
         """Brings a trial to its end from wherever it stands; returns what trial.json holds."""
-        run = runs.Run(trials.path(self._folder, trial_id))
+        run = run_folder.Run(trials.path(self._folder, trial_id))
         result_file = os.path.join(run.folder, "trial.json")
         if os.path.exists(result_file):
             with open(result_file) as file:
@@ -69,7 +70,7 @@ class Runner:
         print(f"\ntrial {trial_id}: " + "  ".join(f"{k}={v}" for k, v in shown.items()), flush=True)
         try:
             config = self._space.config(values, run_dir=run.folder, **self._budget(values))
-        except config_lib.UserError as error:  # of a combination between the corners
+        except errors.UserError as error:  # of a combination between the corners
             print(f"trial {trial_id}: {error}")
             os.makedirs(run.folder, exist_ok=True)
             result = trials.outcome(run, "invalid", shown)
@@ -79,11 +80,11 @@ class Runner:
                 self._continue_from(values.get("tuner/trial_id"), config, run)
                 status = self._train(config, run)
                 result = trials.outcome(run, status, shown)
-        runs.write(result_file, json.dumps(result, indent=2) + "\n")
+        files.write(result_file, json.dumps(result, indent=2) + "\n")
         self._tell(result)
         return result
 
-    def _train(self, config: config_lib.Config, run: runs.Run) -> str:
+    def _train(self, config: config_lib.Config, run: run_folder.Run) -> str:
         """Trains one run to its end; returns how it ended."""
         images = self._data(config)
         devices.set_precision(config)
@@ -92,8 +93,8 @@ class Runner:
         watch = trials.StopHopeless(run, self._folder, config.iterations)
         callbacks = [watch] if self._stop_hopeless else []
         try:
-            train.fit(config, run, images, self._strategy, callbacks=callbacks)
-        except watching.Diverged as error:
+            loop.fit(config, run, images, self._strategy, callbacks=callbacks)
+        except callbacks.Diverged as error:
             print(f"warning: {error}")
             return "diverged"
         finally:
@@ -117,10 +118,10 @@ class Runner:
             return {}
         return {"iterations": values["tuner/epochs"] * self._space.base.validate_every}
 
-    def _same(self, config: config_lib.Config, run: runs.Run, shown: dict) -> dict | None:
+    def _same(self, config: config_lib.Config, run: run_folder.Run, shown: dict) -> dict | None:
         """The outcome of an earlier trial with the same flags, which would come out again."""
         for earlier in trials.finished(self._folder):
-            other = runs.Run(trials.path(self._folder, earlier["trial"]))
+            other = run_folder.Run(trials.path(self._folder, earlier["trial"]))
             if "same_as" in earlier or not os.path.exists(other.flags):
                 continue
             with open(other.flags) as file:
@@ -132,16 +133,16 @@ class Runner:
             return {**earlier, **again, "status": status, "same_as": earlier["trial"]}
         return None
 
-    def _continue_from(self, parent_id: str | None, config, run: runs.Run) -> None:
+    def _continue_from(self, parent_id: str | None, config, run: run_folder.Run) -> None:
         """Starts a run where hyperband's earlier, shorter one with the same flags has ended."""
         if not parent_id or os.path.exists(run.folder):
             return
         known = {trial["trial"]: trial for trial in trials.finished(self._folder)}
         parent = trials.path(self._folder, known[parent_id].get("same_as", parent_id))
-        copied = runs.Run(run.folder + ".tmp")
+        copied = run_folder.Run(run.folder + ".tmp")
         shutil.rmtree(copied.folder, ignore_errors=True)
         shutil.copytree(parent, copied.folder, ignore=shutil.ignore_patterns("trial.json"))
-        runs.write(copied.flags, config.flagfile())
+        files.write(copied.flags, config.flagfile())
         os.rename(copied.folder, run.folder)
 
     def _tell(self, result: dict) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import io
 import json
 import os
 import statistics
@@ -12,8 +10,9 @@ import statistics
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import runs
-from rat_tf.tuning import figure
+from rat_tf import files
+from rat_tf.plots import search as figure
+from rat_tf.training import run_folder
 
 LEAST = 3  # earlier trials to compare with
 YOUNG = 1 / 3  # of its steps, in which no trial is judged
@@ -25,7 +24,7 @@ def path(folder: str, trial_id: str = "*", file: str = "") -> str:
     return os.path.join(folder, "trials", trial_id, file).rstrip("/")
 
 
-def outcome(run: runs.Run, status: str, shown: dict) -> dict:
+def outcome(run: run_folder.Run, status: str, shown: dict) -> dict:
     """What trial.json holds of a run: its best validation error, where, and after how many steps.
 
     A run that has diverged counts as wrong everywhere, whatever it was before.
@@ -62,7 +61,7 @@ class StopHopeless(tf.keras.callbacks.Callback):
     third of its steps, in which λ and ε are still on their ramps.
     """
 
-    def __init__(self, run: runs.Run, folder: str, iterations: int):
+    def __init__(self, run: run_folder.Run, folder: str, iterations: int):
         super().__init__()
         self._run = run
         self._folder = folder
@@ -74,7 +73,7 @@ class StopHopeless(tf.keras.callbacks.Callback):
             return
         own = _errors(self._run)
         others = [
-            _errors(runs.Run(path(self._folder, trial["trial"])))
+            _errors(run_folder.Run(path(self._folder, trial["trial"])))
             for trial in finished(self._folder)
             if trial["status"] not in LOST
         ]
@@ -95,7 +94,7 @@ def hopeless(own: dict[int, float], others: list[dict[int, float]], first: float
     return min(own.values()) > statistics.median(means)
 
 
-def _errors(run: runs.Run) -> dict[int, float]:
+def _errors(run: run_folder.Run) -> dict[int, float]:
     """The validation errors of the weights that a run is judged by, at their steps."""
     rows = run.rows()
     name = f"val_{run.config().monitor()}" if rows else ""
@@ -110,17 +109,20 @@ def report(folder: str, settings: str, base: config_lib.Config) -> str:
     ranked = finished(folder)
     names = list(ranked[0]["values"])
     columns = ["rank", "trial", "validation_error", "best_step", "steps", "seconds", "status"]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [*columns, *names], lineterminator="\n")
-    writer.writeheader()
-    for rank, trial in enumerate(ranked, 1):
-        row = {**trial, "rank": rank, "seconds": f"{trial['seconds']:.1f}", **trial["values"]}
-        row["validation_error"] = f"{trial['validation_error']:.6g}"
-        writer.writerow({name: row[name] for name in writer.fieldnames})
-    runs.write(os.path.join(folder, "trials.csv"), text.getvalue())
+    rows = [
+        {
+            **trial,
+            **trial["values"],
+            "rank": rank,
+            "seconds": f"{trial['seconds']:.1f}",
+            "validation_error": f"{trial['validation_error']:.6g}",
+        }
+        for rank, trial in enumerate(ranked, 1)
+    ]
+    files.write(os.path.join(folder, "trials.csv"), files.csv_text(rows, [*columns, *names]))
     if ranked[0]["status"] not in LOST:
         text = best_flagfile(folder, ranked, settings, base)
-        runs.write(os.path.join(folder, "best.cfg"), text)
+        files.write(os.path.join(folder, "best.cfg"), text)
         figure.trials(os.path.join(folder, "trials.png"), ranked)
     return table(ranked, names)
 
@@ -130,7 +132,7 @@ def best_flagfile(folder: str, ranked: list[dict], settings: str, base: config_l
     original = best.get("same_as", best["trial"])
     # Hyperband's trials may have had fewer steps than asked for.
     steps = {} if "iterations" in best["values"] else {"iterations": base.iterations}
-    config = runs.Run(path(folder, original)).config(**steps)
+    config = run_folder.Run(path(folder, original)).config(**steps)
     at = f"step {best['best_step']} of {best['steps']}"
     text = f"# Trial {best['trial']}, the best of {len(ranked)} in {folder} ({settings}):\n"
     text += f"# validation error {best['validation_error']:.2%} at {at}, seed {config.seed}. "

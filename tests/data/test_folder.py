@@ -7,6 +7,7 @@ from PIL import Image
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
+from rat_tf import errors
 from rat_tf.data import sources
 from tests.data import make
 
@@ -17,7 +18,7 @@ def settings(root, **changes):
 
 
 def refused(root, match, **changes):
-    with pytest.raises(config_lib.UserError, match=match):
+    with pytest.raises(errors.UserError, match=match):
         data_lib.load(settings(root, **changes))
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from rat_tf import config as config_lib
-from rat_tf import contact_sheet
 from rat_tf import data as data_lib
+from rat_tf import errors
 from rat_tf.data import __main__ as command
 from rat_tf.data import examples, sources
+from rat_tf.training import preview
 from tests.data import make
 
 SMALL = {"labels": 4, "network": "wrn-10-1", "image_size": 8}
@@ -30,7 +31,7 @@ def test_description_and_contact_sheet_of_a_folder(tmp_path, capsys):
     assert lines["cat"][0] == lines["dog"][0] == "2"
     assert lines["total"] == ["4", str(len(data.unlabeled)), str(len(data.validation)), "5"]
     assert "1 of the test images occur among labelled or unlabelled ones" in printed
-    with open(tmp_path / "contact_sheet.png", "rb") as file:
+    with open(tmp_path / "preview.png", "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
 
 
@@ -44,7 +45,7 @@ def test_rows_of_the_contact_sheet(tmp_path):
         transforms="noise:0.5,affine:0.3",
     )
     data = data_lib.load(config)
-    rows = contact_sheet._rows(config, data)
+    rows = preview.rows(config, data, 10)
     assert len(rows) == 5 and all(len(images) == 10 for _, images, _ in rows)
     assert all(images.dtype == np.uint8 for _, images, _ in rows)
     known = {image.tobytes() for image in data.labeled.images}
@@ -55,7 +56,7 @@ def test_rows_of_the_contact_sheet(tmp_path):
 
 @pytest.mark.parametrize("size, searched", [(96, 10), (224, 1), (304, 0)])
 def test_large_images_are_searched_in_small_numbers(size, searched, monkeypatch):
-    monkeypatch.setattr(contact_sheet.adversary, "search", lambda t, f, x, *_, **__: found(t, x))
+    monkeypatch.setattr(preview.adversary, "search", lambda t, f, x, *_, **__: found(t, x))
 
     def found(transform, images):
         assert len(images) == searched > 0
@@ -66,7 +67,7 @@ def test_large_images_are_searched_in_small_numbers(size, searched, monkeypatch)
     whole = examples.Examples(pixels, np.arange(3), None, np.zeros((3, 8), np.uint8))
     data = types.SimpleNamespace(labeled=whole, unlabeled=whole, train=whole, class_names="abc")
     config = config_lib.Config(network="wrn-10-1", transforms="noise:1")
-    title, images, _ = contact_sheet._rows(config, data)[-1]
+    title, images, _ = preview.rows(config, data, 10)[-1]
     assert len(images) == searched
     assert ("to save memory" in title) == (searched < 10) and ("left out" in title) == (
         not searched
@@ -75,13 +76,13 @@ def test_large_images_are_searched_in_small_numbers(size, searched, monkeypatch)
 
 def test_batches_that_do_not_divide_by_the_devices_are_refused_as_in_training():
     config = config_lib.Config(dataset="digits", labels=50, logical_devices=3)
-    with pytest.raises(config_lib.UserError, match="--labeled_batch: .*3 replicas"):
+    with pytest.raises(errors.UserError, match="--labeled_batch: .*3 replicas"):
         command.main(config)
 
 
 def test_a_place_that_cannot_be_written_is_an_error():
     config = config_lib.Config(dataset="digits", labels=50, run_dir="/etc/passwd/a/b")
-    with pytest.raises(config_lib.UserError, match="--run_dir: cannot write /etc/passwd/a"):
+    with pytest.raises(errors.UserError, match="--run_dir: cannot write /etc/passwd/a"):
         command.main(config)
 
 

@@ -9,8 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from rat_tf import config as config_lib
-from rat_tf.data import cache, examples, mapped
+from rat_tf import errors, files
+from rat_tf.data import examples, mapped
 from tests.data import make
 
 SHAPE = (6, 6, 3)
@@ -106,11 +106,11 @@ def test_what_a_killed_process_left_is_removed_unless_it_is_alive(tmp_path):
     dead, alive = (tmp_path / "images" / name for name in ("dead", "alive"))
     for folder in (dead, alive):
         folder.mkdir(parents=True)
-        (folder / f"pixels.npy.0{cache.TEMPORARY}").write_bytes(b"x")
-    with cache.locked(str(alive)) as held:
+        (folder / f"pixels.npy.0{files.TEMPORARY}").write_bytes(b"x")
+    with files.locked(str(alive / "lock")) as held:
         assert held
         mapped.read([part()], SHAPE, str(tmp_path))
-    left = [path.parent for path in tmp_path.rglob(f"*{cache.TEMPORARY}")]
+    left = [path.parent for path in tmp_path.rglob(f"*{files.TEMPORARY}")]
     assert left == [alive]
 
 
@@ -131,19 +131,19 @@ def test_a_file_of_another_user_is_not_taken_for_a_damaged_one(tmp_path, monkeyp
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(np, "load", load)
-    with pytest.raises(config_lib.UserError, match="--cache_dir: .*pixels.npy: Permission denied"):
+    with pytest.raises(errors.UserError, match="--cache_dir: .*pixels.npy: Permission denied"):
         mapped.read([part([])], SHAPE, str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "/proc/nothing"])
 def test_a_folder_that_cannot_be_one_is_an_error(name):
-    with pytest.raises(config_lib.UserError, match=f"--cache_dir: cannot use {name}"):
+    with pytest.raises(errors.UserError, match=f"--cache_dir: cannot use {name}"):
         mapped.read([part()], SHAPE, name)
 
 
 def test_full_disk_is_an_error_before_decoding(tmp_path):
     huge = examples.Part(10**9, lambda: pytest.fail("decoded"), lambda: "huge")
-    with pytest.raises(config_lib.UserError, match="--cache_dir: .* GB .* do not fit"):
+    with pytest.raises(errors.UserError, match="--cache_dir: .* GB .* do not fit"):
         mapped.read([huge], (1000, 1000, 3), str(tmp_path))
 
 

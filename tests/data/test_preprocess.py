@@ -8,6 +8,7 @@ from sklearn import decomposition
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
+from rat_tf import errors
 from rat_tf.data import examples, preprocess, sources, zca
 
 SHAPE = (5, 4, 3)
@@ -171,5 +172,5 @@ def test_too_large_images_are_refused_before_they_are_read(monkeypatch):
     config = config_lib.Config(
         dataset="digits", labels=50, preprocessing="gcn_zca", image_size=96, channels=3
     )
-    with pytest.raises(config_lib.UserError, match="gcn_zca: expected images of at most .*96×96×3"):
+    with pytest.raises(errors.UserError, match="gcn_zca: expected images of at most .*96×96×3"):
         data_lib.load(config)

@@ -3,6 +3,7 @@ import pytest
 from sklearn import datasets
 
 from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.data import examples, sources
 from tests.data import make
 
@@ -27,7 +28,7 @@ def test_size_and_channels_of_digits():
 
 @pytest.mark.parametrize("name", ["svnh", "tfds:", "folder:", "SVHN"])
 def test_unknown_dataset(name):
-    with pytest.raises(config_lib.UserError, match="--dataset: expected svhn, cifar10"):
+    with pytest.raises(errors.UserError, match="--dataset: expected svhn, cifar10"):
         config_lib.Config(dataset=name)
 
 

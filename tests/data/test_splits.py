@@ -6,6 +6,7 @@ import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
+from rat_tf import errors
 from rat_tf.data import examples, sources, splits
 
 
@@ -82,7 +83,7 @@ def test_include_labeled():
     ],
 )
 def test_errors_name_the_flag(changes, match):
-    with pytest.raises(config_lib.UserError, match=match):
+    with pytest.raises(errors.UserError, match=match):
         data_lib.load(settings(**changes))
 
 
@@ -96,7 +97,7 @@ def test_errors_name_the_flag(changes, match):
 )
 def test_what_sizes_tell_is_an_error_before_images_are_read(monkeypatch, changes, match):
     monkeypatch.setattr(sources, "read", lambda *_: pytest.fail("read"))
-    with pytest.raises(config_lib.UserError, match=match):
+    with pytest.raises(errors.UserError, match=match):
         data_lib.load(settings(**changes))
 
 
@@ -104,7 +105,7 @@ def test_a_validation_part_leaves_all_labels(monkeypatch):
     listing = sources.find(settings())
     own = dataclasses.replace(listing, validation=listing.test)
     splits.check(own, settings(labels=1430, validation=0.0))
-    with pytest.raises(config_lib.UserError, match="at most the 1437 images"):
+    with pytest.raises(errors.UserError, match="at most the 1437 images"):
         splits.check(own, settings(labels=1440))
 
 
@@ -122,7 +123,7 @@ def test_split_of_other_images_is_refused(tmp_path):
     path = str(tmp_path / "split.json")
     split = data_lib.load(settings()).split
     dataclasses.replace(split, hash="0" * 64).save(path)
-    with pytest.raises(config_lib.UserError, match="hash 0000.*not the same images"):
+    with pytest.raises(errors.UserError, match="hash 0000.*not the same images"):
         data_lib.load(settings(split_file=path))
 
 
@@ -152,14 +153,14 @@ def damaged(path, part, value):
 )
 def test_a_split_file_of_other_types_is_refused(tmp_path, part, value, found):
     damaged(tmp_path / "split.json", part, value)
-    with pytest.raises(config_lib.UserError, match=f"--split_file: expected .* found {found}"):
+    with pytest.raises(errors.UserError, match=f"--split_file: expected .* found {found}"):
         splits.read(str(tmp_path / "split.json"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "5", "{", "[" * 100_000, "\0"])
 def test_a_split_file_that_is_none_is_refused(tmp_path, text):
     (tmp_path / "split.json").write_text(text)
-    with pytest.raises(config_lib.UserError, match="--split_file: expected .* found "):
+    with pytest.raises(errors.UserError, match="--split_file: expected .* found "):
         splits.read(str(tmp_path / "split.json"))
 
 
@@ -174,7 +175,7 @@ def test_a_split_file_that_is_none_is_refused(tmp_path, text):
 def test_a_split_file_of_other_indices_is_refused(tmp_path, part, value, match):
     path = tmp_path / "split.json"
     labels = damaged(path, part, value)
-    with pytest.raises(config_lib.UserError, match=f"--split_file: .*json: expected .*{match}"):
+    with pytest.raises(errors.UserError, match=f"--split_file: .*json: expected .*{match}"):
         data_lib.load(settings(split_file=str(path), labels=labels))
 
 
@@ -182,7 +183,7 @@ def test_another_number_of_labels_than_in_the_file_is_refused(tmp_path, monkeypa
     path = tmp_path / "split.json"
     labels = damaged(path, "labeled", lambda c: c["labeled"][1:])
     monkeypatch.setattr(sources, "read", lambda *_: pytest.fail("read"))
-    with pytest.raises(config_lib.UserError, match="--labels: .* has 49 labelled images"):
+    with pytest.raises(errors.UserError, match="--labels: .* has 49 labelled images"):
         data_lib.load(settings(split_file=str(path), labels=labels + 1))
 
 
@@ -200,7 +201,7 @@ def test_a_split_file_that_nothing_can_be_trained_by_is_refused(tmp_path, parts,
     source = fake([0, 1, -1, -1], classes=2)
     path = str(tmp_path / "split.json")
     splits.Split(*(np.array(part, int) for part in parts), source.train.hash).save(path)
-    with pytest.raises(config_lib.UserError, match=f"--split_file: .*{match}"):
+    with pytest.raises(errors.UserError, match=f"--split_file: .*{match}"):
         splits.load(path, source, settings(labels=0))
 
 

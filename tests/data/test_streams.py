@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.data import examples, streams
 from tests.data import make
 
@@ -133,7 +133,7 @@ def test_images_stay_uint8_and_shapes_are_static():
 
 @pytest.mark.parametrize("batches, flag", [((3, 4), "labeled_batch"), ((4, 5), "unlabeled_batch")])
 def test_uneven_batches_are_refused(batches, flag):
-    with pytest.raises(config_lib.UserError, match=f"--{flag}: expected a multiple of the 2 rep"):
+    with pytest.raises(errors.UserError, match=f"--{flag}: expected a multiple of the 2 rep"):
         streams.training(*parts(), *batches, seed=0, all_replicas=2)
 
 

@@ -13,6 +13,7 @@ from tensorflow_datasets.core.utils import file_utils
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
+from rat_tf import errors
 from rat_tf.data import sources
 from tests.data import make
 
@@ -75,7 +76,7 @@ def test_size_and_channels(prepared):
 def test_images_of_any_size_need_image_size(tmp_path):
     make.tfds_set(str(tmp_path), "mine", {"train": 30}, declared=(None, None, 3))
     config = settings(str(tmp_path), dataset="tfds:mine")
-    with pytest.raises(config_lib.UserError, match="--image_size: .* differ in size"):
+    with pytest.raises(errors.UserError, match="--image_size: .* differ in size"):
         sources.find(config)
     sized = settings(str(tmp_path), dataset="tfds:mine", image_size=5)
     assert sources.load(sized).train.image_shape == (5, 5, 3)
@@ -83,7 +84,7 @@ def test_images_of_any_size_need_image_size(tmp_path):
 
 def test_missing_set_is_an_error_within_seconds(tmp_path):
     started = time.time()
-    with pytest.raises(config_lib.UserError) as error:
+    with pytest.raises(errors.UserError) as error:
         sources.find(settings(str(tmp_path), dataset="cifar10"))
     assert time.time() - started < 10
     for part in ("--dataset=cifar10", str(tmp_path), "python -m rat_tf.data", "--download"):
@@ -93,7 +94,7 @@ def test_missing_set_is_an_error_within_seconds(tmp_path):
 def test_the_folders_that_tfds_looks_in_are_named(tmp_path, monkeypatch):
     monkeypatch.setattr(tfds.core.constants, "DATA_DIR", str(tmp_path / "default"))
     monkeypatch.setattr(file_utils, "_REGISTERED_DATA_DIRS", {tmp_path / "registered"})
-    with pytest.raises(config_lib.UserError) as error:
+    with pytest.raises(errors.UserError) as error:
         sources.find(settings("", dataset="cifar10"))
     for name in ("default", "registered"):
         assert str(tmp_path / name) in str(error.value)
@@ -101,7 +102,7 @@ def test_the_folders_that_tfds_looks_in_are_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["foo-bar", "foo bar", "/foo", "föö-"])
 def test_a_name_that_is_none_is_an_error_of_one_line(tmp_path, name):
-    with pytest.raises(config_lib.UserError, match=f"^--dataset=tfds:{name}: expected a name .*$"):
+    with pytest.raises(errors.UserError, match=f"^--dataset=tfds:{name}: expected a name .*$"):
         sources.find(settings(str(tmp_path), dataset=f"tfds:{name}"))
 
 
@@ -116,7 +117,7 @@ def test_a_label_of_no_class_is_an_error(tmp_path, bad):
     with tf.io.TFRecordWriter(str(path)) as writer:
         for record in records:
             writer.write(record)
-    with pytest.raises(config_lib.UserError, match=f"labels from 0 to 2, .*'train'.* found {bad}$"):
+    with pytest.raises(errors.UserError, match=f"labels from 0 to 2, .*'train'.* found {bad}$"):
         sources.load(settings(str(tmp_path), dataset="tfds:mine"))
 
 
@@ -124,7 +125,7 @@ def test_a_bucket_without_network_is_an_error_within_seconds(monkeypatch):
     for name in ("http_proxy", "https_proxy"):  # a port that nobody listens on
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     started = time.time()
-    with pytest.raises(config_lib.UserError, match="--data_dir=gs://some/where: .*no network"):
+    with pytest.raises(errors.UserError, match="--data_dir=gs://some/where: .*no network"):
         sources.find(settings("gs://some/where"))
     assert time.time() - started < 10
 
@@ -132,18 +133,18 @@ def test_a_bucket_without_network_is_an_error_within_seconds(monkeypatch):
 def test_download_without_network_is_an_error_within_seconds(tmp_path, monkeypatch):
     for name in ("http_proxy", "https_proxy"):  # a port that nobody listens on
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    with pytest.raises(config_lib.UserError, match="--download: .*no network"):
+    with pytest.raises(errors.UserError, match="--download: .*no network"):
         sources.find(settings(str(tmp_path), dataset="cifar10", download=True))
 
 
 def test_missing_split_is_named(tmp_path):
     make.tfds_set(str(tmp_path), "svhn_cropped", {"train": 30})
-    with pytest.raises(config_lib.UserError, match="split 'extra'.*found train"):
+    with pytest.raises(errors.UserError, match="split 'extra'.*found train"):
         sources.find(settings(str(tmp_path), svhn_extra=True))
 
 
 def test_svhn_extra_belongs_to_svhn(tmp_path):
-    with pytest.raises(config_lib.UserError, match="--svhn_extra: expected --dataset=svhn"):
+    with pytest.raises(errors.UserError, match="--svhn_extra: expected --dataset=svhn"):
         sources.find(settings(str(tmp_path), dataset="digits", svhn_extra=True))
 
 
@@ -169,7 +170,7 @@ def test_the_label_is_the_one_that_the_set_names(tmp_path):
 def test_what_is_no_set_of_images_and_classes_is_an_error(tmp_path):
     images = {"image": tfds.features.Image(shape=(6, 6, 3))}
     make.store_tfds(str(tmp_path), "alone", images, {"train": {"image": make.pixels(3)}})
-    with pytest.raises(config_lib.UserError, match="tfds:alone: expected an image and a class"):
+    with pytest.raises(errors.UserError, match="tfds:alone: expected an image and a class"):
         sources.find(settings(str(tmp_path), dataset="tfds:alone"))
     features = {
         "image": tfds.features.Image(shape=(6, 6, 1), dtype=np.uint16),
@@ -177,7 +178,7 @@ def test_what_is_no_set_of_images_and_classes_is_an_error(tmp_path):
     }
     deep = {"image": np.zeros((3, 6, 6, 1), np.uint16), "label": [0, 1, 0]}
     make.store_tfds(str(tmp_path), "deep", features, {"train": deep})
-    with pytest.raises(config_lib.UserError, match="tfds:deep: expected images of 8 bits"):
+    with pytest.raises(errors.UserError, match="tfds:deep: expected images of 8 bits"):
         sources.find(settings(str(tmp_path), dataset="tfds:deep"))
 
 
@@ -185,7 +186,7 @@ def test_a_damaged_description_is_an_error(tmp_path):
     make.tfds_set(str(tmp_path), "mine", {"train": 3})
     (path,) = tmp_path.rglob("features.json")
     path.write_text("{")
-    with pytest.raises(config_lib.UserError, match="cannot read mine in --data_dir"):
+    with pytest.raises(errors.UserError, match="cannot read mine in --data_dir"):
         sources.find(settings(str(tmp_path), dataset="tfds:mine"))
 
 
@@ -210,7 +211,7 @@ def test_damaged_shard_is_an_error(tmp_path, damage, message):
     else:
         cut = framed if damage == "between records" else 20
         os.truncate(shard, os.path.getsize(shard) - cut)
-    with pytest.raises(config_lib.UserError, match=message) as error:
+    with pytest.raises(errors.UserError, match=message) as error:
         sources.load(settings(str(tmp_path), dataset="tfds:mine"))
     assert "{{" not in str(error.value) and "[Op:" not in str(error.value)
 

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 from export import client, serve, transport, warmup
-from rat_tf import config as config_lib
+from rat_tf import errors
 from tests.export import loopback
 
 IMAGES = np.random.default_rng(1).integers(256, size=(5, 8, 8, 1), dtype=np.uint8)
@@ -72,7 +72,7 @@ def test_status_and_signatures(server, capsys):
 def test_a_broken_file_is_named(server, files, tmp_path):
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"not an image")
-    with pytest.raises(config_lib.UserError, match="broken.png: expected a PNG"):
+    with pytest.raises(errors.UserError, match="broken.png: expected a PNG"):
         client.main([*files, str(broken)], server[1], "digits")
 
 
@@ -94,13 +94,13 @@ def test_what_passes_is_tried_again(server, files, capsys):
     assert "again in 0.5 s" in captured.err and "again in 1 s" in captured.err
     assert len(captured.out.splitlines()) == len(files)
     server[0].trouble = [busy] * 3
-    with pytest.raises(config_lib.UserError, match="Servable is loading"):
+    with pytest.raises(errors.UserError, match="Servable is loading"):
         client.main(files, server[1], "digits", retries=2)
     assert not server[0].trouble
 
 
 def test_what_does_not_pass_is_not(server, files):
-    with pytest.raises(config_lib.UserError, match="no such --model or --version.*other"):
+    with pytest.raises(errors.UserError, match="no such --model or --version.*other"):
         client.main(files, server[1], "other")
 
 
@@ -108,15 +108,15 @@ def test_a_late_answer(served, files):
     model, addresses = served
     for address in addresses.values():
         model.trouble = [1.0]
-        with pytest.raises(config_lib.UserError, match="did not answer within 0.2 s"):
+        with pytest.raises(errors.UserError, match="did not answer within 0.2 s"):
             client.main(files, address, "digits", timeout=0.2)
         time.sleep(1.0)  # until the server is done with it
 
 
 def test_wrong_addresses_and_files(files, tmp_path):
-    with pytest.raises(config_lib.UserError, match="--server: expected host:port"):
+    with pytest.raises(errors.UserError, match="--server: expected host:port"):
         transport.connect("ftp://here", "digits", 0, 1.0)
-    with pytest.raises(config_lib.UserError, match="missing.png: cannot be read: No such file"):
+    with pytest.raises(errors.UserError, match="missing.png: cannot be read: No such file"):
         client.main([str(tmp_path / "missing.png")], "localhost:1", "digits")
 
 

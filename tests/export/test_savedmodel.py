@@ -14,8 +14,9 @@ import pytest
 import tensorflow as tf
 
 from export import classifier, savedmodel, warmup
-from rat_tf import checkpoints, data, evaluate, runs, train
 from rat_tf import config as config_lib
+from rat_tf import data, errors, evaluate, train
+from rat_tf.training import checkpoints, loop, run_folder
 from tests.export.conftest import SHORT
 
 
@@ -34,10 +35,10 @@ def answers(version_dir, images, signature="serving_default"):
 def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
     """Against the model that trained, restored with its optimiser and all as evaluate does it."""
     version_dir = savedmodel.main(str(run_dir), str(tmp_path / "m"), weights)
-    run = runs.Run(str(run_dir))
+    run = run_folder.Run(str(run_dir))
     config = run.config()
     images = data.load(config)
-    model = train.build(config, images)
+    model = loop.build(config, images)
     checkpoint = checkpoints.Checkpoints(model, run, config.interval)
     network = evaluate.restore(model, checkpoint, weights, run, config)
     logits = evaluate.predict(model, network, images.test.images)
@@ -66,7 +67,7 @@ def test_a_mean_teacher_is_exported_as_what_it_is_judged_by(tmp_path):
         decay = {} if method == "mean_teacher" else {"ema_decay": 0.0}
         run_dir = str(tmp_path / method)
         train.main(config_lib.Config(**{**flags, "method": method, **decay}, run_dir=run_dir))
-        found[method] = runs.Run(run_dir).finished()
+        found[method] = run_folder.Run(run_dir).finished()
     assert found["mean_teacher"]["test_error"] == found["mean_teacher"]["ema_test_error"]
     logits = {}
     images = data.load(config_lib.Config(**flags)).test.images[:20]
@@ -77,7 +78,7 @@ def test_a_mean_teacher_is_exported_as_what_it_is_judged_by(tmp_path):
         logits[weights] = answers(version_dir, images)["logits"]
     np.testing.assert_array_equal(logits["best"], logits["teacher"])
     assert np.abs(logits["best"] - logits["student"]).max() > 1e-4
-    with pytest.raises(config_lib.UserError, match="--weights: .*without averaged weights"):
+    with pytest.raises(errors.UserError, match="--weights: .*without averaged weights"):
         savedmodel.main(str(tmp_path / "pi_model"), str(tmp_path / "m"), "teacher")
 
 
@@ -86,10 +87,10 @@ def test_zca_is_a_variable_and_needs_no_data(tmp_path, monkeypatch, capsys):
     config = config_lib.Config(**{**SHORT, **changes}, run_dir=str(tmp_path / "run"))
     train.main(config)
     images = data.load(config)
-    expected = train.build(config, images).preprocessing(images.test.images[:5]).numpy()
+    expected = loop.build(config, images).preprocessing(images.test.images[:5]).numpy()
 
     def unavailable(config):
-        raise config_lib.UserError("--data_dir: not there")
+        raise errors.UserError("--data_dir: not there")
 
     monkeypatch.setattr(data, "load", unavailable)
     shutil.rmtree(tmp_path / "cache")
@@ -110,7 +111,7 @@ def test_assets_and_warm_up(model_dir, run_dir):
     assert (version / "assets/class_names.txt").read_text() == "".join(f"{i}\n" for i in range(10))
     assert (version / "assets/flags.cfg").read_text() == (run_dir / "flags.cfg").read_text()
     card = (version / "assets/model_card.md").read_text()
-    result = runs.Run(str(run_dir)).finished()
+    result = run_folder.Run(str(run_dir)).finished()
     for text in ("20 labeled", result["split_hash"], "noise:1,affine:0.6", "95 % interval", "rat"):
         assert text in card
     assert f"{result['test_error']:.2%}" in card
@@ -132,7 +133,7 @@ def test_versions_count_on_and_none_is_overwritten(run_dir, tmp_path):
     assert savedmodel.main(str(run_dir), str(tmp_path)) == str(tmp_path / "4")
     assert savedmodel.main(str(run_dir), str(tmp_path), version=11) == str(tmp_path / "11")
     before = contents(tmp_path)
-    with pytest.raises(config_lib.UserError, match="--version: .*/4 exists"):
+    with pytest.raises(errors.UserError, match="--version: .*/4 exists"):
         savedmodel.main(str(run_dir), str(tmp_path), version=4)
     assert contents(tmp_path) == before
     assert sorted(os.listdir(tmp_path)) == ["11", "3", "4", "old-7", "serving"]
@@ -171,7 +172,7 @@ def test_a_full_disk_is_told_and_damages_nothing(run_dir, model_dir, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
-        with pytest.raises(config_lib.UserError, match="--output: .*/2 cannot be written: .*large"):
+        with pytest.raises(errors.UserError, match="--output: .*/2 cannot be written: .*large"):
             savedmodel.main(str(run_dir), str(tmp_path))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -186,7 +187,7 @@ def test_a_model_that_answers_otherwise_is_not_exported(run_dir, tmp_path, monke
         return {**found, "logits": found["logits"] + 1e-2}
 
     monkeypatch.setattr(classifier.Classifier, "classify", wrong)
-    with pytest.raises(config_lib.UserError, match="differs from the run by 1.0e-02"):
+    with pytest.raises(errors.UserError, match="differs from the run by 1.0e-02"):
         savedmodel.main(str(run_dir), str(tmp_path / "m"))
     assert os.listdir(tmp_path) == []
 
@@ -195,27 +196,27 @@ def test_two_exports_at_once_do_not_meet(run_dir, tmp_path):
     other = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
     try:
-        with pytest.raises(config_lib.UserError, match="another export"):
+        with pytest.raises(errors.UserError, match="another export"):
             savedmodel.main(str(run_dir), str(tmp_path))
     finally:
         os.close(other)
 
 
 def test_runs_that_cannot_be_exported(run_dir, tmp_path):
-    with pytest.raises(config_lib.UserError, match="--run_dir.*flags.cfg"):
+    with pytest.raises(errors.UserError, match="--run_dir.*flags.cfg"):
         savedmodel.main(str(tmp_path / "nothing"), str(tmp_path / "m"))
     started = tmp_path / "started"
     shutil.copytree(run_dir, started, ignore=shutil.ignore_patterns("checkpoints", "best"))
-    with pytest.raises(config_lib.UserError, match="no validated checkpoint"):
+    with pytest.raises(errors.UserError, match="no validated checkpoint"):
         savedmodel.main(str(started), str(tmp_path / "m"))
     damaged = tmp_path / "damaged"
     shutil.copytree(run_dir, damaged)
     for weights in (damaged / "best").glob("error-*.data*"):
         weights.write_bytes(weights.read_bytes()[:1000])
-    with pytest.raises(config_lib.UserError, match="no checkpoint of .*damaged can be read"):
+    with pytest.raises(errors.UserError, match="no checkpoint of .*damaged can be read"):
         savedmodel.main(str(damaged), str(tmp_path / "m"))
     file = tmp_path / "file"
     file.write_text("mine")
-    with pytest.raises(config_lib.UserError, match="--output: cannot write to"):
+    with pytest.raises(errors.UserError, match="--output: cannot write to"):
         savedmodel.main(str(run_dir), str(file))
     assert not (tmp_path / "m").exists() and file.read_text() == "mine"

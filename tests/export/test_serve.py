@@ -12,7 +12,7 @@ from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
 from export import serve, warmup
-from rat_tf import config as config_lib
+from rat_tf import errors
 
 
 @pytest.fixture
@@ -69,5 +69,5 @@ def test_the_server_on_path_is_started_with_the_configuration(model, tmp_path):
 
 
 def test_a_folder_without_versions_is_refused(tmp_path):
-    with pytest.raises(config_lib.UserError, match="--model_dir: expected a folder with numbered"):
+    with pytest.raises(errors.UserError, match="--model_dir: expected a folder with numbered"):
         serve.main(str(tmp_path))

@@ -1,7 +1,8 @@
 """A tiny search, and what stands in for the trainings of its trials."""
 
 from rat_tf import config as config_lib
-from rat_tf import flag_values, runs
+from rat_tf import files
+from rat_tf.config import flag_values
 from rat_tf.tuning import search_space
 
 TINY = {
@@ -31,7 +32,7 @@ def fake_fit(error, calls):
         for step in range(2 * len(rows) + 2, config.iterations + 1, 2):
             rows.append({"step": step, "seconds": step / 10, "val_error": error(config, step)})
             text = "".join(f"{','.join(str(v) for v in row.values())}\n" for row in rows)
-            runs.write(run.metrics, "step,seconds,val_error\n" + text)
+            files.write(run.metrics, "step,seconds,val_error\n" + text)
             for callback in callbacks:
                 callback.set_model(model)
                 callback.on_epoch_end(0, rows[-1])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.tuning import oracles, search_settings
 from tests.tuning import searches
 
@@ -109,5 +109,5 @@ def test_the_environment_says_who_a_process_is(monkeypatch):
     monkeypatch.setenv("KERASTUNER_TUNER_ID", "worker1")
     assert oracles.role() == "worker"
     monkeypatch.delenv("KERASTUNER_ORACLE_PORT")
-    with pytest.raises(config_lib.UserError, match="but not KERASTUNER_ORACLE_PORT"):
+    with pytest.raises(errors.UserError, match="but not KERASTUNER_ORACLE_PORT"):
         oracles.role()

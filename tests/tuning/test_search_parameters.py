@@ -3,7 +3,7 @@
 import keras_tuner as kt
 import pytest
 
-from rat_tf import config as config_lib
+from rat_tf import errors
 from rat_tf.tuning import search_parameters
 
 USED = ("noise", "affine", "thin_plate_spline")
@@ -81,5 +81,5 @@ def test_a_number_becomes_what_its_flag_takes():
     ],
 )
 def test_mistakes(text, message):
-    with pytest.raises(config_lib.UserError, match=message):
+    with pytest.raises(errors.UserError, match=message):
         parse(text)

@@ -5,8 +5,8 @@ import pathlib
 
 import pytest
 
-from rat_tf import cli, flag_values
-from rat_tf import config as config_lib
+from rat_tf import errors
+from rat_tf.config import cli, flag_values
 from rat_tf.tuning import search_settings
 from tests.tuning import searches
 
@@ -25,7 +25,7 @@ from tests.tuning import searches
 )
 def test_settings_that_do_not_go_together(given, changes, message):
     config = flag_values.changed_config(searches.BASE, **changes)
-    with pytest.raises(config_lib.UserError, match=message):
+    with pytest.raises(errors.UserError, match=message):
         search_settings.Settings(**given).check(config)
 
 
@@ -47,7 +47,7 @@ def settings(tmp_path):
 )
 def test_a_search_goes_on_with_its_own_settings_only(settings, changes, message):
     search_settings.check_folder(settings, searches.BASE)
-    with pytest.raises(config_lib.UserError, match=message):
+    with pytest.raises(errors.UserError, match=message):
         search_settings.check_folder(dataclasses.replace(settings, **changes), searches.BASE)
 
 
@@ -65,9 +65,9 @@ def test_a_folder_that_was_not_finished_is_taken(settings):
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "out").write_text("mine")
     settings = search_settings.Settings(str(tmp_path / "out"), "grid")
-    with pytest.raises(config_lib.UserError, match="--output: expected a new or empty folder"):
+    with pytest.raises(errors.UserError, match="--output: expected a new or empty folder"):
         search_settings.check_folder(settings, searches.BASE)
-    with pytest.raises(config_lib.UserError, match="--output: cannot write to"):
+    with pytest.raises(errors.UserError, match="--output: cannot write to"):
         search_settings.create_folder(settings, searches.BASE)
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rat_tf import config as config_lib
-from rat_tf import transforms
+from rat_tf import errors, transforms
 from tests.tuning import searches
 
 PAPER = {"channel_weight": 0.001, "affine": 0.1, "thin_plate_spline": 0.1, "flow_field": 0.01}
@@ -60,26 +59,26 @@ def test_the_place_says_the_order():
     ],
 )
 def test_mistakes_are_told_before_any_work(text, message):
-    with pytest.raises(config_lib.UserError, match=message):
+    with pytest.raises(errors.UserError, match=message):
         searches.parse(text, grid=True)
 
 
 def test_what_the_paper_has_no_grid_for_needs_a_search():
-    with pytest.raises(config_lib.UserError, match="the paper has a grid for.*learning_rate"):
+    with pytest.raises(errors.UserError, match="the paper has a grid for.*learning_rate"):
         searches.parse("", grid=True, method="supervised")
-    with pytest.raises(config_lib.UserError, match="the paper has a grid for.*epsilon.noise"):
+    with pytest.raises(errors.UserError, match="the paper has a grid for.*epsilon.noise"):
         searches.parse("", grid=True, method="vat")
 
 
 def test_compositions_are_for_methods_that_transform():
-    with pytest.raises(config_lib.UserError, match="not mean_teacher"):
+    with pytest.raises(errors.UserError, match="not mean_teacher"):
         searches.parse("", composition=True, method="mean_teacher")
 
 
 def test_of_many_combinations_each_value_is_tried():
     """More than are all tried for validity; the mistake is in none of the corners."""
     numbers = "consistency=0.1:10:0.1, entropy_multiplier=0.1:10:0.1, xi=1|small|2"
-    with pytest.raises(config_lib.UserError, match="xi=small: --xi"):
+    with pytest.raises(errors.UserError, match="xi=small: --xi"):
         searches.parse(numbers, grid=True)
 
 

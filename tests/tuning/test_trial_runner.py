@@ -7,9 +7,9 @@ import itertools
 import pytest
 import tensorflow as tf
 
-from rat_tf import config as config_lib
-from rat_tf import runs, train, watching
+from rat_tf import errors, train
 from rat_tf.data import splits
+from rat_tf.training import callbacks, run_folder
 from rat_tf.tuning import trial_runner
 from tests.tuning import searches
 
@@ -44,10 +44,10 @@ def test_a_trial_is_a_run_that_never_sees_the_test_set(runner, tmp_path):
         (row,) = csv.DictReader(file)
     assert result["validation_error"] == pytest.approx(float(row["val_error"]))
     assert (result["status"], result["best_step"], result["steps"]) == ("finished", 2, 2)
-    assert runs.Run(str(folder)).config().learning_rate == 0.2
+    assert run_folder.Run(str(folder)).config().learning_rate == 0.2
     # What rat_tf.train finds there it only has to evaluate.
-    train.main(runs.Run(str(folder)).config())
-    tested = runs.Run(str(folder)).finished()
+    train.main(run_folder.Run(str(folder)).config())
+    tested = run_folder.Run(str(folder)).finished()
     assert tested["best_validation_error"] == pytest.approx(result["validation_error"])
     assert 0 <= tested["test_error"] <= 1
 
@@ -67,7 +67,7 @@ def test_the_same_flags_are_trained_once(runner, monkeypatch):
 
 def test_a_trial_that_diverges_is_an_answer(runner, monkeypatch):
     def diverge(*_, **__):
-        raise watching.Diverged("the loss is nan")
+        raise callbacks.Diverged("the loss is nan")
 
     monkeypatch.setattr(train, "fit", diverge)
     result = runner(searches.parse("consistency=0.1|1")).run("0", {"consistency": "1"})
@@ -93,7 +93,7 @@ def test_a_trial_that_was_begun_with_other_images_is_refused(runner, monkeypatch
     (folder / "trial.json").unlink()  # as if interrupted
     split = splits.read(str(folder / "split.json"))
     dataclasses.replace(split, hash="0" * 64).save(str(folder / "split.json"))
-    with pytest.raises(config_lib.UserError, match="trials/0 was begun with other images"):
+    with pytest.raises(errors.UserError, match="trials/0 was begun with other images"):
         runner(searches.parse("consistency=0.1|1")).run("0", {"consistency": "1"})
     assert len(calls) == 1
 

@@ -4,7 +4,8 @@ import csv
 import json
 import os
 
-from rat_tf import runs
+from rat_tf import files
+from rat_tf.training import run_folder
 from rat_tf.tuning import trials
 from tests.tuning import searches
 
@@ -23,12 +24,12 @@ def test_the_median_rule():
 
 def write(folder, number, error, status="finished", **values):
     """A trial that has ended, as the runner leaves it."""
-    run = runs.Run(trials.path(str(folder), str(number)))
+    run = run_folder.Run(trials.path(str(folder), str(number)))
     os.makedirs(run.folder)
-    runs.write(run.flags, searches.BASE.flagfile())
+    files.write(run.flags, searches.BASE.flagfile())
     result = {"trial": str(number), "validation_error": error, "best_step": 4, "steps": 6}
     result |= {"seconds": 1.25, "status": status, "values": values}
-    runs.write(os.path.join(run.folder, "trial.json"), json.dumps(result))
+    files.write(os.path.join(run.folder, "trial.json"), json.dumps(result))
 
 
 def test_of_equal_trials_the_earlier_is_better(tmp_path):

@@ -1,0 +1,1 @@
+"""Many runs: the plan of a sweep, the paper's rows, results, their comparison and tables."""

@@ -1,0 +1,187 @@
+"""From groups of runs to the lines of the paper's tables, with the paper's numbers beside them."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+
+from rat_tf import config as config_lib
+from rat_tf.config import flag_values
+from rat_tf.experiments import paper, results
+
+#: Seeds that a row needs to be called the best.
+ENOUGH = 3
+SHOWN = 10  # of the rows that are not in a table
+#: Flags that make results comparable: the same task, network and length of training. Runs that
+#: differ in one of them are never in one table.
+BENCHMARK = (
+    *("dataset", "network", "iterations", "validate_every", "image_size", "channels"),
+    *("svhn_extra", "skip_broken", "validation", "stratify", "split_file", "preprocessing"),
+)
+NAMES = {
+    **{"supervised": "Supervised", "pi_model": "Π-Model", "pseudo_label": "Pseudo-Label"},
+    **{"mean_teacher": "Mean Teacher", "vat": "VAT", "random": "Random Transformation"},
+    **{"rat": "RAT", "mixmatch": "MixMatch"},
+}
+
+
+@dataclasses.dataclass
+class Line:
+    """One row of a table. `group` is None where there are no runs, `row` where no paper."""
+
+    name: str
+    labels: int
+    group: results.Group | None
+    row: paper.Row | None
+    unlike: tuple[str, ...] = ()  # flags that are not those of the paper's row
+    best: bool = False
+    behind: float | None = None  # points behind the best that has enough seeds
+    p_behind: float | None = None
+
+    @property
+    def enough(self) -> bool:
+        return self.group is not None and len(self.group.results) >= ENOUGH
+
+
+@dataclasses.dataclass
+class Section:
+    """Lines that can be compared with each other."""
+
+    title: str
+    lines: list[Line]
+
+
+def identity(config: config_lib.Config) -> tuple:
+    """What makes a config that of a certain row of the paper, under whatever protocol."""
+    ramped = bool(config.epsilon_rampup)
+    transforms = results.transforms_text(config)
+    return config.dataset, config.labels, config.method, transforms, ramped, bool(config.mixup)
+
+
+def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
+    """The tables of these groups, and what was left out of them.
+
+    With `table`, a key of `paper.TABLES`, only the rows of that table, those without runs too.
+    """
+    rows = _references(table)
+    by_benchmark: dict[tuple, list[Line]] = {}
+    others = []
+    for group in groups:
+        row, reference = rows.get(identity(group.config), (None, None))
+        if table and row is None:
+            others.append(group)
+            continue
+        key = tuple(getattr(group.config, name) for name in BENCHMARK)
+        name = row.name if row else NAMES.get(group.config.method, group.config.method)
+        unlike = _unlike(group.config, reference) if row else ()
+        line = Line(name, group.labels, group, row, unlike)
+        by_benchmark.setdefault(key, []).append(line)
+    found = [Section(_title(lines[0].group.config), lines) for lines in by_benchmark.values()]
+    if table:
+        _add_missing(found, list(rows.values()))
+    order = {id(row): number for number, (row, _) in enumerate(rows.values())}
+    for section in found:
+        _tell_apart(section.lines)
+        section.lines.sort(
+            key=lambda line: (line.labels, order.get(id(line.row), len(order)), _place(line))
+        )
+        _compare(section.lines)
+    return found, [_elsewhere(others, paper.TABLES[table].title)] if others else []
+
+
+def _references(table: str) -> dict[tuple, tuple]:
+    """Rows of the paper and their configs, by `identity`; none where there are no flagfiles."""
+    if not table and not os.path.isdir(paper.FOLDER):
+        return {}  # outside the project's folder, say where rat_tf was installed
+    found = {}
+    for row in paper.table(table).rows if table else paper.rows():
+        config = flag_values.config_of_file(row.path, labels=row.labels)
+        found[identity(config)] = (row, config)
+    return found
+
+
+def _elsewhere(groups: list[results.Group], title: str) -> str:
+    """One remark for all that is not in the table: there may be hundreds of such runs."""
+    count = sum(len(group.results) for group in groups)
+    shown = [group.results[0].folder for group in groups[:SHOWN]]
+    more = f" and {len(groups) - SHOWN} other rows" if groups[SHOWN:] else ""
+    return f"{count} runs are not in {title}: those of {', '.join(shown)}{more}"
+
+
+def _place(line: Line) -> int:
+    """Where a method stands among the others, the paper's order."""
+    order = {name: number for number, name in enumerate(NAMES)}
+    return order.get(line.group.config.method, len(order)) if line.group else 0
+
+
+def _unlike(config, reference) -> tuple[str, ...]:
+    """The flags of a run that are not those of the paper's row, with the paper's values."""
+    ours, theirs = results.protocol(config), results.protocol(reference)
+    return tuple(
+        f"--{name}={ours[name]} (paper: {theirs[name]})"
+        for name in ours
+        if ours[name] != theirs[name]
+    )
+
+
+def _title(config: config_lib.Config) -> str:
+    """SVHN, wrn-28-2, 500,000 steps, and what else is not the default."""
+    defaults = {field.name: field.default for field in dataclasses.fields(config)}
+    defaults |= {"preprocessing": "gcn_zca"} if config.dataset == "cifar10" else {}
+    parts = [paper.DATASETS.get(config.dataset, config.dataset), config.network]
+    parts.append(f"{config.iterations:,} steps")
+    for name in BENCHMARK[3:]:
+        if getattr(config, name) != defaults[name]:
+            parts.append(f"--{name}={getattr(config, name)}")
+    return ", ".join(parts)
+
+
+def _add_missing(found: list[Section], rows) -> None:
+    """Rows of the paper that have no runs, in every section of their data set."""
+    for dataset in dict.fromkeys(row.dataset for row, _ in rows):
+        mine = [(row, config) for row, config in rows if row.dataset == dataset]
+        there = [s for s in found if s.lines[0].group and s.lines[0].row.dataset == dataset]
+        if not there:
+            there = [Section(_title(mine[0][1]), [])]
+            found += there
+        for section in there:
+            present = {id(line.row) for line in section.lines}
+            section.lines += [
+                Line(row.name, row.labels, None, row) for row, _ in mine if id(row) not in present
+            ]
+
+
+def _tell_apart(lines: list[Line]) -> None:
+    """Adds to equal names the flags in which their runs differ, the number of labels apart."""
+    same = collections.defaultdict(list)
+    for line in lines:
+        if line.group:
+            same[line.name].append((line, results.protocol(line.group.config)))
+    for entries in same.values():
+        differing = [
+            name
+            for name in entries[0][1]
+            if name != "labels" and len({flags[name] for _, flags in entries}) > 1
+        ]
+        for line, flags in entries:
+            if differing:
+                line.name += " (" + ", ".join(f"{name}={flags[name]}" for name in differing) + ")"
+
+
+def _compare(lines: list[Line]) -> None:
+    """Finds the best for each number of labels, and how far the others are behind it.
+
+    Only a row with enough seeds is compared with; it is the best if no row at all has a lower mean.
+    """
+    for labels in {line.labels for line in lines}:
+        here = [line for line in lines if line.labels == labels and line.group]
+        candidates = [line for line in here if line.enough]
+        if not candidates or len(here) < 2:
+            continue
+        first = min(candidates, key=lambda line: line.group.mean)
+        first.best = first.group.mean <= min(line.group.mean for line in here)
+        for line in here:
+            if line is not first:
+                line.behind = line.group.mean - first.group.mean
+                line.p_behind = results.welch(line.group.errors, first.group.errors)

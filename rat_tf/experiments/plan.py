@@ -1,0 +1,175 @@
+"""From what a sweep asks for to the list of its runs, all checked, each with its folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+
+from rat_tf import config as config_lib
+from rat_tf import errors, fields
+from rat_tf.config import cli, flag_values
+from rat_tf.experiments import paper, results
+
+FIELDS = {field.name: field for field in dataclasses.fields(config_lib.Config)}
+#: Flags that a row of the paper has values for; given beside --paper they select rows.
+SELECTING = ("dataset", "method", "labels")
+#: Flags that the name of a run folder has a place for already.
+NAMED = ("method", "labels", "seed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Planned:
+    """One run of a sweep: `python -m rat_tf.train` with these flagfiles and flags."""
+
+    flagfiles: tuple[str, ...]
+    flags: dict[str, str]
+    config: config_lib.Config
+
+    def arguments(self) -> list[str]:
+        return [
+            *(f"--flagfile={path}" for path in self.flagfiles),
+            *(f"--{name}={value}" for name, value in self.flags.items()),
+            f"--run_dir={self.config.run_dir}",
+        ]
+
+
+def axes(vary, seeds: str = "") -> dict[str, list[str]]:
+    """The values of every varied flag, from "method=rat|vat; seed=0..4" and the like.
+
+    Values are separated by |, because those of some flags have commas; a..b are the whole numbers
+    from a to b. `seeds` is a number of seeds or a range of them.
+    """
+    found: dict[str, list[str]] = {}
+    for part in ";".join(vary).split(";"):
+        if not part.strip():
+            continue
+        name, equals, text = (piece.strip() for piece in part.partition("="))
+        if name not in FIELDS or name == "run_dir":
+            hint = errors.did_you_mean(name, FIELDS)
+            raise errors.UserError(f"--vary: expected a flag of training, got {name!r}{hint}")
+        values = [value for piece in text.split("|") for value in _range(name, piece.strip())]
+        if not equals or "" in values:
+            raise errors.UserError(
+                f"--vary: expected <flag>=<value>|<value>|…, got {part.strip()!r}"
+            )
+        _add(found, name, values)
+    if seeds:
+        match = re.fullmatch(r"(?:(\d+)\.\.)?(\d+)", seeds)
+        first, last = (match[1], int(match[2])) if match else (None, 0)
+        numbers = range(int(first), last + 1) if first else range(last)
+        if not numbers:
+            raise errors.UserError(
+                f"--seeds: expected a number of seeds or a range such as 0..4, got {seeds!r}"
+            )
+        _add(found, "seed", [str(number) for number in numbers])
+    return found
+
+
+def _add(found: dict, name: str, values: list[str]) -> None:
+    if name in found:
+        raise errors.UserError(f"--vary: --{name} is varied twice")
+    found[name] = list(dict.fromkeys(values))
+
+
+def _range(name: str, text: str) -> list[str]:
+    match = re.fullmatch(r"(\d+)\.\.(\d+)", text) if FIELDS[name].type == "int" else None
+    if match is None:
+        return [text]
+    first, last = int(match[1]), int(match[2])
+    if last < first:
+        raise errors.UserError(f"--vary: expected a..b with a <= b, got {text!r}")
+    return [str(number) for number in range(first, last + 1)]
+
+
+def plan(
+    flagfiles, given: dict[str, str], varied: dict[str, list[str]], root: str, split_per_seed=False
+) -> list[Planned]:
+    """The runs of all combinations.
+
+    A flag that a run's method has no use for is left out of that run, and two runs that are then
+    the same are one. A flag that no run has a use for is a mistake.
+    """
+    _check(given, varied)
+    found = list(_combinations(flagfiles, given, varied, root, split_per_seed))
+    return _distinct(found, {**given, **varied})
+
+
+def _check(given: dict[str, str], varied: dict[str, list[str]]) -> None:
+    for name in given:
+        if name in varied:
+            raise errors.UserError(f"--{name} is given and varied")
+        if name == "run_dir":
+            raise errors.UserError("--run_dir: the runs of a sweep have one each, see --runs")
+
+
+def _combinations(flagfiles, given, varied, root, split_per_seed):
+    for combination in itertools.product(*varied.values()):
+        flags = {**given, **dict(zip(varied, combination))}
+        yield _planned(flagfiles, flags, varied, root, split_per_seed)
+
+
+def _distinct(planned: list[Planned], asked) -> list[Planned]:
+    """Each run once, and a folder for each; refuses an `asked` flag that no run has a use for."""
+    for name in asked:
+        if not any(name in run.flags for run in planned):
+            raise errors.UserError(f"--{name}: no method of the sweep has a use for it")
+    found, folders = {}, {}
+    for run in planned:
+        text = results.transforms_text(run.config)
+        same = dataclasses.replace(run.config, run_dir="", transforms=text)
+        if same in found:
+            continue
+        found[same] = run
+        if folders.setdefault(run.config.run_dir, run) is not run:
+            raise errors.UserError(f"--vary: two different runs would be {run.config.run_dir}")
+    return list(found.values())
+
+
+def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
+    files = [f"--flagfile={path}" for path in flagfiles]
+    rest = [f"--{name}={text}" for name, text in flags.items()]
+    values = flag_values.of_arguments([*files, *rest])
+    flags = {
+        name: text
+        for name, text in flags.items()
+        if values["method"] not in config_lib.METHODS
+        or not fields.useless(FIELDS[name], values["method"])
+    }
+    extras = {name: flags[name] for name in varied if name in flags and name not in NAMED}
+    if split_per_seed:
+        if "split_seed" in varied:
+            raise errors.UserError("--split_per_seed: --split_seed is varied already")
+        values["split_seed"] += values["seed"]
+        extras["split_seed"] = flags["split_seed"] = str(values["split_seed"])
+    config = flag_values.to_config(values, given=flags)
+    run_dir = cli.default_run_dir(config, flagfiles[-1] if flagfiles else "", extras, root)
+    return Planned(tuple(flagfiles), flags, dataclasses.replace(config, run_dir=run_dir))
+
+
+def plan_paper(
+    name: str, given: dict[str, str], varied: dict[str, list[str]], root: str, split_per_seed=False
+) -> list[Planned]:
+    """The runs of one table or figure of the paper, of all its rows or of those selected."""
+    rows = paper.table(name).rows
+    for flag in SELECTING:
+        if flag in varied:
+            raise errors.UserError(f"--vary: --{flag} is what the rows of --paper={name} say")
+    selected = {flag: given[flag] for flag in SELECTING if flag in given}
+    others = {flag: text for flag, text in given.items() if flag not in SELECTING}
+    _check(others, varied)
+    found = []
+    for row in rows:
+        own = {
+            "dataset": row.dataset,
+            "labels": str(row.labels),
+            "method": flag_values.of_file(row.path)["method"],
+        }
+        if any(own[flag] != text for flag, text in selected.items()):
+            continue
+        flags = {**others, "labels": own["labels"]}
+        found += _combinations((row.path,), flags, varied, root, split_per_seed)
+    if not found:
+        wanted = ", ".join(f"--{flag}={text}" for flag, text in selected.items())
+        raise errors.UserError(f"--paper={name} has no row with {wanted}")
+    return _distinct(found, {**others, **varied})

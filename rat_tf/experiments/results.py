@@ -1,0 +1,198 @@
+"""The results of many runs: read from their folders, grouped by protocol, with their statistics.
+
+Errors are in %. Standard deviations are those of a sample (n - 1). Nothing is left out in silence:
+whatever cannot be used is a line of text among the problems.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+import os
+
+import numpy as np
+import scipy.stats
+
+from rat_tf import config as config_lib
+from rat_tf import errors
+from rat_tf.experiments import paper
+from rat_tf.training import run_folder
+
+PAPER_SEEDS = 5
+#: What may differ between runs of one row: the seeds, and where things were computed.
+FREE = {"seed", "split_seed"} | {
+    field.name
+    for field in dataclasses.fields(config_lib.Config)
+    if field.metadata["group"] == "Machine"
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    folder: str
+    config: config_lib.Config
+    error: float  # on the test set, in %
+    commit: str | None = None  # of the code that made it
+    labels: int = 0  # as many as there were; 0 if that is not known
+    rows: tuple[dict, ...] = ()  # of metrics.csv
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """Runs that differ in nothing but seeds and machines."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def config(self) -> config_lib.Config:
+        return self.results[0].config
+
+    @property
+    def labels(self) -> int:
+        """The number of labelled images, also where --labels=0 took all of them."""
+        return self.config.labels or self.results[0].labels
+
+    @property
+    def errors(self) -> np.ndarray:
+        return np.array([result.error for result in self.results])
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.errors))
+
+    @property
+    def std(self) -> float | None:
+        """The sample's standard deviation, √(Σ(x - mean)² / (n - 1)); None for one run."""
+        return float(np.std(self.errors, ddof=1)) if len(self.results) > 1 else None
+
+
+def protocol(config: config_lib.Config) -> dict:
+    """All flags that make a run what it is, seeds apart; transformations as they are in use."""
+    found = {
+        field.name: getattr(config, field.name)
+        for field in dataclasses.fields(config)
+        if field.name not in FREE
+    }
+    found["transforms"] = transforms_text(config)
+    return found
+
+
+def transforms_text(config: config_lib.Config) -> str | None:
+    """noise:1,affine:0.6, however the flag was written; of VAT the noise alone."""
+    composite = config.transform()
+    if composite is None:
+        return None
+    return ",".join(f"{t.name}:{t.epsilon:g}" for t in composite.transforms)
+
+
+def find(folders) -> list[str]:
+    """The run folders among and below some folders."""
+    found = []
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise errors.UserError(f"expected a run folder or a folder of them, got {folder!r}")
+        below = []
+        for path, names, files in os.walk(folder):
+            names.sort()
+            # Without flags.cfg it is a broken run, which will be named.
+            if {"flags.cfg", "result.json", "metrics.csv", "environment.json"} & set(files):
+                below.append(path)
+                names.clear()
+        if not below:
+            raise errors.UserError(f"{folder!r} holds no run: there is no flags.cfg below it")
+        found += below
+    return list(dict.fromkeys(os.path.normpath(path) for path in found))
+
+
+def read(folders) -> tuple[list[Result], list[str]]:
+    """The results of these run folders, and what is wrong with the others."""
+    results, problems = [], []
+    for folder in folders:
+        run = run_folder.Run(folder)
+        try:
+            result = _read(run)
+        except (errors.UserError, OSError, ValueError) as error:
+            problems.append(f"{folder}: {error}")
+            continue
+        try:
+            rows = tuple(run.rows())
+        except (OSError, ValueError, csv.Error) as error:
+            problems.append(f"{folder}: metrics.csv cannot be read, so there is no curve: {error}")
+            rows = ()
+        results.append(dataclasses.replace(result, rows=rows))
+    return results, problems
+
+
+def _read(run: run_folder.Run) -> Result:
+    if os.path.exists(os.path.join(run.folder, "search.json")):
+        raise ValueError("the folder of a search, whose results are in its trials.csv")
+    config = run.config()
+    result = run.finished()  # a ValueError if it is no JSON
+    if result is None:
+        raise ValueError(f"not finished, {_progress(run, config)}")
+    error = result.get("test_error") if isinstance(result, dict) else None
+    if not isinstance(error, (int, float)) or not math.isfinite(error):
+        raise ValueError(f"result.json has no test error: {error!r}")
+    commit = None
+    if os.path.exists(run.environment):
+        with open(run.environment) as file:
+            found = json.load(file)
+        commit = found.get("git_commit") if isinstance(found, dict) else None
+    return Result(run.folder, config, 100 * error, commit, result.get("labels", 0))
+
+
+def _progress(run: run_folder.Run, config: config_lib.Config) -> str:
+    rows = run.rows()
+    step = int(rows[-1].get("step", 0)) if rows else 0
+    return f"at step {step:,} of {config.iterations:,}"
+
+
+def group(results) -> tuple[list[Group], list[str]]:
+    """Groups of one protocol each, and what is odd about them."""
+    found: dict[tuple, dict] = {}
+    problems = []
+    for result in results:
+        members = found.setdefault(tuple(protocol(result.config).values()), {})
+        seeds = (result.config.seed, result.config.split_seed)
+        first = members.setdefault(seeds, result)
+        if first is not result:
+            problems.append(
+                f"{result.folder}: left out, it has the flags and the seeds of {first.folder} "
+                f"({result.error:.2f} % here, {first.error:.2f} % there)"
+            )
+    groups = [
+        Group(tuple(sorted(members.values(), key=lambda r: (r.config.seed, r.config.split_seed))))
+        for members in found.values()
+    ]
+    for one in groups:
+        splits = [result.config.split_seed for result in one.results]
+        if len(set(splits)) not in (1, len(splits)):
+            problems.append(
+                f"{one.results[0].folder} to {one.results[-1].folder}: one row, some runs share a "
+                f"split and some do not: --split_seed is {', '.join(map(str, splits))}"
+            )
+        commits = sorted({str(result.commit) for result in one.results})
+        if len(commits) > 1:
+            folders = f"{one.results[0].folder} to {one.results[-1].folder}"
+            problems.append(f"{folders}: one row, made by different code: {', '.join(commits)}")
+    return groups, problems
+
+
+def welch(first, second) -> float | None:
+    """p of Welch's t-test, two-sided: could the two samples have the same mean?"""
+    if min(len(first), len(second)) < 2 or np.ptp(first) == np.ptp(second) == 0:
+        return None
+    return float(scipy.stats.ttest_ind(first, second, equal_var=False).pvalue)
+
+
+def welch_paper(errors, row: paper.Row) -> float | None:
+    """The same against a number of the paper, from its mean and standard deviation of five."""
+    if len(errors) < 2 or row.std is None or row.std == np.ptp(errors) == 0:
+        return None
+    std = float(np.std(errors, ddof=1))
+    found = scipy.stats.ttest_ind_from_stats(
+        np.mean(errors), std, len(errors), row.mean, row.std, PAPER_SEEDS, equal_var=False
+    )
+    return float(found.pvalue)

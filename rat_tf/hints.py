@@ -1,9 +1,0 @@
-"""A hint for a misspelt name."""
-
-import difflib
-
-
-def did_you_mean(name: str, known, cutoff: float = 0.6) -> str:
-    """The tail of an error message: the nearest of the `known` names, or nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
-    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,19 @@
+"""Figures without pyplot: no display is needed or looked for, and no global state is touched."""
+
+from __future__ import annotations
+
+from matplotlib import figure
+
+from rat_tf import files
+
+
+def subplots(rows: int = 1, columns: int = 1, figsize=None, **options):
+    """A figure and its axes, as pyplot.subplots returns them."""
+    made = figure.Figure(figsize=figsize, layout="constrained")
+    return made, made.subplots(rows, columns, **options)
+
+
+def save(made: figure.Figure, path: str, format: str = "png", dpi: int = 100) -> None:
+    """Writes the whole picture, or nothing."""
+    with files.writing(path) as temporary:
+        made.savefig(temporary, format=format, dpi=dpi)

@@ -1,0 +1,108 @@
+"""The picture of a search: validation error against what was searched."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib import cm, colors
+
+from rat_tf.plots import canvas
+
+
+def trials(path: str, ranked: list[dict]) -> None:
+    """Validation error against the one searched parameter, or parallel coordinates of many.
+
+    A composition has an axis for the ε of each of its transformations. Trials that diverged are
+    left out: they have no error to show.
+    """
+    ranked = [trial for trial in ranked if trial["status"] not in ("diverged", "invalid")]
+    points = [_coordinates(trial["values"]) for trial in ranked]
+    errors = np.array([100 * trial["validation_error"] for trial in ranked])
+    names = sorted({name for point in points for name in point}, key=_place_in(points))
+    whole = np.array([not trial["status"].startswith("stopped") for trial in ranked], bool)
+    if len(names) == 1:
+        figure, axis = canvas.subplots(figsize=(7, 4.5))
+        _one_parameter(axis, names[0], [point[names[0]] for point in points], errors, whole)
+    else:
+        size = max(7, 1.7 * (len(names) + 1))
+        figure, axis = canvas.subplots(figsize=(size, 5))
+        _parallel(figure, axis, names, points, errors)
+    best = ", ".join(f"{name} = {value}" for name, value in ranked[0]["values"].items())
+    figure.suptitle(f"{len(errors)} trials, best {errors[0]:.2f} % with {best}", fontsize="medium")
+    canvas.save(figure, path)
+
+
+def _coordinates(values: dict) -> dict:
+    """Parameters by axis, --transforms taken apart into its ε."""
+    apart = {}
+    for name, value in values.items():
+        if name == "transforms":
+            pairs = (part.split(":") for part in value.split(","))
+            apart |= {f"ε {transform}": float(epsilon) for transform, epsilon in pairs}
+        else:
+            apart[name.replace("epsilon.", "ε ")] = value
+    return apart
+
+
+def _place_in(points):
+    order = list(dict.fromkeys(name for point in points for name in point))
+    return lambda name: (not name.startswith("ε "), order.index(name))
+
+
+def _one_parameter(axis, name, values, errors, whole) -> None:
+    place, ticks = _scale(values)
+    x = np.array([place(value) for value in values])
+    order = np.argsort(x[whole])
+    axis.plot(x[whole][order], errors[whole][order], marker="o", label="trained to the end")
+    if not whole.all():
+        label = "stopped early, lowest until then"
+        axis.plot(x[~whole], errors[~whole], "o", color="C0", markerfacecolor="white", label=label)
+    axis.plot(x[0], errors[0], "*", color="C3", markersize=16, label="best")
+    axis.set_xticks(*zip(*ticks))
+    axis.set(xlabel=name, ylabel="validation error, %")
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False)
+
+
+def _parallel(figure, axis, names, points, errors) -> None:
+    """One vertical axis per parameter and one for the error; a line for every trial."""
+    span = np.ptp(errors) or 1.0
+    colour = cm.ScalarMappable(colors.Normalize(errors.min(), errors.min() + span), "viridis")
+    scales = {name: _scale([p[name] for p in points if name in p]) for name in names}
+    for rank, (point, error) in reversed(list(enumerate(zip(points, errors)))):
+        # What a composition has left out lies below its axis.
+        heights = [scales[n][0](point[n]) if n in point else -0.12 for n in names]
+        style = {"linewidth": 3.5, "zorder": 3} if rank == 0 else {"linewidth": 1.2, "alpha": 0.8}
+        axis.plot([*heights, (error - errors.min()) / span], color=colour.to_rgba(error), **style)
+    absent = any(name not in point for point in points for name in names)
+    for column, name in enumerate(names):
+        axis.axvline(column, color="grey", linewidth=0.8)
+        low = [(-0.12, "absent")] if absent and any(name not in p for p in points) else []
+        for height, text in low + scales[name][1]:
+            box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1}
+            axis.text(column + 0.03, height, text, va="center", fontsize=8, bbox=box, zorder=4)
+    axis.axvline(len(names), color="grey", linewidth=0.8)
+    axis.set_xticks(range(len(names) + 1), [*names, "error"])
+    axis.set(yticks=[], xlim=(-0.1, len(names) + 0.05), ylim=(-0.2 if absent else -0.06, 1.06))
+    for side in axis.spines.values():
+        side.set_visible(False)
+    figure.colorbar(colour, ax=axis, label="validation error, % (thick: the best)")
+
+
+def _scale(values) -> tuple:
+    """Where on [0, 1] a value lies, and the ticks (position, text); logarithmic over decades."""
+    if not all(isinstance(value, (int, float)) for value in values):
+        known = sorted({str(value) for value in values})
+        places = {text: i / max(len(known) - 1, 1) for i, text in enumerate(known)}
+        return (lambda value: places[str(value)]), [(places[text], text) for text in known]
+    low, high = min(values), max(values)
+    change = np.log if low > 0 and high / low > 20 else float
+    start, span = change(low), (change(high) - change(low)) or 1.0
+    place = lambda value: float(change(value) - start) / span  # noqa: E731
+    distinct = sorted(set(values))
+    if len(distinct) > 10:
+        distinct = [distinct[round(i * (len(distinct) - 1) / 5)] for i in range(6)]
+    ticks = []
+    for value in distinct:
+        if not ticks or place(value) - ticks[-1][0] > 0.04:  # else the texts would overlap
+            ticks.append((place(value), f"{value:g}"))
+    return place, ticks

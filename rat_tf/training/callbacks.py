@@ -1,0 +1,198 @@
+"""What a user sees of a run while it goes on: curves, progress, and warnings in plain words."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import sys
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import errors, files
+from rat_tf.plots import run as plots
+from rat_tf.training import run_folder
+
+SHOWN = ("loss", "cross_entropy", "kl", "consistency", "val_error", "val_ema_error")
+
+
+class Diverged(errors.UserError):
+    """The loss is no number any more. An answer, too, to one who searches for good flags."""
+
+
+class Curves(tf.keras.callbacks.Callback):
+    """One row per interval to metrics.csv and TensorBoard, against the step.
+
+    After a resume both are first cut back to the restored step: no gap, and nothing twice.
+    """
+
+    def __init__(self, run: run_folder.Run, columns, start: int, tensorboard: bool):
+        super().__init__()
+        self._run = run
+        self._columns = ["step", "seconds", *columns]
+        rows = [row for row in run.rows() if row["step"] <= start]
+        self._spent = rows[-1]["seconds"] if rows else 0.0
+        files.write(run.metrics, files.csv_text(map(_texts, rows), self._columns))
+        self._writer = None
+        if tensorboard:
+            _cut_events(run.tensorboard, start)
+            self._writer = tf.summary.create_file_writer(run.tensorboard)
+        self._began = time.time()
+
+    def on_epoch_end(self, epoch, logs=None):
+        step = int(self.model.optimizer.iterations.numpy())
+        # Shared with the callbacks that follow.
+        logs["step"], logs["seconds"] = step, self._spent + time.time() - self._began
+        with open(self._run.metrics, "a", newline="") as file:
+            file.write(files.csv_text([_texts(logs)], self._columns, header=False))
+        if self._writer:
+            with self._writer.as_default(step):
+                for name in self._columns[1:]:
+                    if name in logs:
+                        tf.summary.scalar(name, logs[name])
+            self._writer.flush()
+
+    def images(self, examined: dict, step: int) -> None:
+        """Panels of original, transformed and difference, and the offsets' histograms."""
+        if not self._writer:
+            return
+        with self._writer.as_default(step):
+            panel = np.concatenate(list(plots.panels(examined).values()), axis=2)
+            tf.summary.image("original, transformed, difference", panel, max_outputs=8)
+            for name, offset in examined["offsets"].items():
+                tf.summary.histogram(f"offset_{name}", offset)
+
+
+class Progress(tf.keras.callbacks.ProgbarLogger):
+    """Keras' progress bar in a terminal, with the few numbers that matter; else a line a time."""
+
+    REFRESH = 0.5  # seconds between two looks: each waits for the device to be done with its step
+
+    def __init__(self, config: config_lib.Config, start: int):
+        super().__init__(count_mode="steps")
+        self._shown = 0.0
+        self._total = config.iterations
+        self._began = time.time()
+        self._start = start
+        self._bar = sys.stdout.isatty()
+
+    def set_params(self, params):
+        super().set_params({**params, "verbose": int(self._bar)})
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self._bar and time.time() - self._shown >= self.REFRESH:
+            super().on_train_batch_end(batch, _only(SHOWN, logs))
+            self._shown = time.time()
+
+    def on_epoch_end(self, epoch, logs=None):
+        shown = _only(SHOWN, logs)
+        super().on_epoch_end(epoch, shown)
+        step = logs["step"]
+        rate = (step - self._start) / (time.time() - self._began)
+        left = datetime.timedelta(seconds=int((self._total - step) / max(rate, 1e-9)))
+        # The bar has shown the numbers; its own ETA is that of the interval.
+        numbers = "" if self._bar else "  ".join(f"{k} {v:.4f}" for k, v in shown.items()) + "  "
+        print(f"step {step}/{self._total}  {numbers}{rate:.1f} steps/s  ETA {left}", flush=True)
+
+
+class Health(tf.keras.callbacks.Callback):
+    """Says in plain words when training does not do what it should; ends it when it is lost.
+
+    What a single noisy measurement may show is said when it shows twice in a row.
+    """
+
+    def __init__(self, searching: bool = True):
+        super().__init__()
+        self._searching = searching
+        self._before = {}
+
+    def on_epoch_end(self, epoch, logs=None):
+        if not math.isfinite(logs["loss"]):
+            raise Diverged(
+                f"the loss is {logs['loss']} at step {logs['step']}: training has diverged. The "
+                "last checkpoint is from before. Try a smaller --learning_rate or smaller ε in "
+                "--transforms, a longer --epsilon_rampup, or --mixed_precision off."
+            )
+        if logs.get("kl", 1) < 1e-6:
+            _warn(
+                f"the KL under the transformations is flat at zero ({logs['kl']:.1e}): nothing is "
+                "learned from unlabelled images. Larger ε in --transforms may help; so may a lower "
+                "--entropy_multiplier if the network is saturated."
+            )
+        if logs.get("fallback", 0) > 0.5:
+            _warn(
+                f"the search finds no gradient for {logs['fallback']:.0%} of the images and uses "
+                "random transformations there. Try a larger --xi such as 1e-2 or 0.1eps."
+            )
+        if "top_class" not in logs:
+            return
+        if self._again("collapsed", logs["top_class"] > 0.95):
+            _warn(
+                f"{logs['top_class']:.0%} of the unlabelled images are put into one class: "
+                "predictions have collapsed. Try a lower --consistency, a longer "
+                "--consistency_rampup or smaller ε in --transforms."
+            )
+        weak = logs.get("adversarial_kl", 1) < logs.get("random_kl", 0)
+        if self._again("weak", self._searching and weak):
+            _warn(
+                f"the adversary (KL {logs['adversarial_kl']:.3f}) is no stronger than random "
+                f"transformations ({logs['random_kl']:.3f}). Try --xi=0.1eps or --ascent=steepest."
+            )
+
+    def _again(self, illness: str, now: bool) -> bool:
+        before, self._before[illness] = self._before.get(illness, False), now
+        return before and now
+
+
+def _warn(text: str) -> None:
+    print(f"warning: {text}", file=sys.stderr, flush=True)
+
+
+class Examination(tf.keras.callbacks.Callback):
+    """At every validation looks at a fixed batch of unlabelled images.
+
+    It logs the share of the most predicted class, and for a method with transformations the KL
+    that the adversary reaches and the KL of random transformations.
+    """
+
+    COLUMNS = ("top_class", "adversarial_kl", "random_kl")
+
+    def __init__(self, images, curves: Curves):
+        super().__init__()
+        self._images = images
+        self._curves = curves
+
+    def on_epoch_end(self, epoch, logs=None):
+        if "val_error" not in logs:
+            return
+        predicted = tf.argmax(self.model(self._images), axis=-1)
+        logs["top_class"] = float(tf.reduce_max(tf.math.bincount(predicted))) / len(self._images)
+        step = tf.identity(self.model.optimizer.iterations)
+        latest = self.model.examine(self._images, step)
+        if latest:
+            for name in self.COLUMNS[1:]:
+                logs[name] = float(tf.reduce_mean(latest[name]))
+            self._curves.images(latest, int(step))
+
+
+def _only(names, logs) -> dict:
+    return {name: logs[name] for name in names if name in (logs or {})}
+
+
+def _texts(row) -> dict[str, str]:
+    return {name: f"{value:.9g}" for name, value in row.items()}
+
+
+def _cut_events(folder: str, step: int) -> None:
+    """Removes the TensorBoard events after `step`, which a resumed run will write again."""
+    for name in tf.io.gfile.glob(os.path.join(folder, "events.*")):
+        kept = []
+        for record in tf.data.TFRecordDataset(name).ignore_errors():
+            if tf.compat.v1.Event.FromString(record.numpy()).step <= step:
+                kept.append(record.numpy())
+        with files.writing(name) as temporary, tf.io.TFRecordWriter(temporary) as writer:
+            for record in kept:
+                writer.write(record)

@@ -1,0 +1,179 @@
+"""Checkpoints: a run goes on after any interruption from where it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import tensorflow as tf
+
+from rat_tf import errors
+from rat_tf.training import run_folder
+
+STOPPED = 75  # exit status of an interrupted, resumable run (EX_TEMPFAIL: try again)
+
+
+class Interrupted(Exception):
+    """Raised out of `fit` after SIGINT or SIGTERM, when the state has been saved."""
+
+
+class Checkpoints(tf.keras.callbacks.Callback):
+    """Saves all state at every interval's end, the best weights apart, and restores it.
+
+    The state is the model with its optimiser (and so the step), the running means of its metrics,
+    and the best validation errors so far. A signal saves it in the middle of an interval,
+    and `fit` goes on in the middle: that is what the metrics are saved for. The best weights are
+    kept under the step at which they were best, as long as a checkpoint may name them.
+    """
+
+    def __init__(
+        self, model, run: run_folder.Run, interval: int, restore_from: run_folder.Run | None = None
+    ):
+        super().__init__()
+        self._supports_tf_logs = True  # spares a device-to-host copy of the logs at every step
+        self._interval = interval
+        self._folder = run.best
+        self._model = model
+        self.best_error = {name: tf.Variable(float("inf")) for name in model.candidates}
+        self.best_step = {name: tf.Variable(0, dtype=tf.int64) for name in model.candidates}
+        self._state = tf.train.Checkpoint(
+            model=model, best_error=self.best_error, best_step=self.best_step
+        )
+        self._weights = {
+            name: tf.train.Checkpoint(network=network, preprocessing=model.preprocessing)
+            for name, network in model.candidates.items()
+        }
+        _drop_damaged_list(run.checkpoints)
+        self._manager = tf.train.CheckpointManager(
+            self._state, run.checkpoints, max_to_keep=2, checkpoint_name="step"
+        )
+        # The workers of a cluster all save, as reading some variables needs all of them, each in a
+        # folder of its own; all restore what the chief has saved, to be at the same step.
+        self._restored = (restore_from or run).checkpoints
+        self._handlers = {}
+        self._signal = None
+        self._resumed_means = None
+
+    # ---- restoring
+
+    def restore(self) -> int:
+        """Restores the newest checkpoint that can be read; returns its step, 0 if there is none."""
+        # By their names: the index file that TensorFlow keeps of them may be what was damaged.
+        paths = [os.path.join(self._restored, f"step-{n}") for n in _steps(self._restored, "step")]
+        for path in reversed(paths):
+            try:
+                self._state.restore(path).assert_consumed()
+                break
+            except Exception as error:  # a damaged file raises whatever its damage leads to
+                reason = str(error).partition("\n")[0]
+                print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
+        else:
+            if paths:
+                raise errors.UserError(
+                    f"--run_dir: no checkpoint in {self._restored} can be read; remove the run "
+                    "folder to start over"
+                )
+        step = self.step
+        if step % self._interval:
+            self._resumed_means = [m.get_weights() for m in self._model.metrics]
+        return step
+
+    def restore_best(self, monitor: str = "error") -> int:
+        """Restores the weights with the lowest validation error; returns their step."""
+        step = int(self.best_step[monitor].numpy())
+        self._weights[monitor].read(self._best_path(monitor, step)).assert_consumed()
+        return step
+
+    @property
+    def step(self) -> int:
+        return int(self._model.optimizer.iterations.numpy())
+
+    # ---- Keras' hooks
+
+    def on_train_begin(self, logs=None):
+        for monitor in self.best_error:
+            # Of steps that a damaged checkpoint has taken with it.
+            later = [step for step in _steps(self._folder, monitor) if step > self.step]
+            self._remove_best(monitor, later)
+        # The hook through which Keras' own BackupAndRestore tells `fit` where to go on.
+        self.model._training_state = self
+        self._handlers = {
+            number: signal.signal(number, self._on_signal)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+
+    def maybe_load_initial_counters_from_ckpt(self, steps_per_epoch, initial_epoch, mode):
+        return divmod(self.step, steps_per_epoch)
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self._resumed_means is not None:
+            for metric, weights in zip(self._model.metrics, self._resumed_means):
+                metric.set_weights(weights)
+            self._resumed_means = None
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self._signal is not None and self.step % self._interval:
+            self.save()
+            raise Interrupted(signal.Signals(self._signal).name)
+
+    def on_epoch_end(self, epoch, logs=None):
+        for monitor in self.best_error:
+            error = (logs or {}).get(f"val_{monitor}")
+            if error is not None and error < float(self.best_error[monitor].numpy()):
+                self.best_error[monitor].assign(error)
+                self.best_step[monitor].assign(self.step)
+                self._write(self._weights[monitor].write, self._best_path(monitor, self.step))
+        self.save()
+        for monitor in self.best_error:
+            # The checkpoint before the newest may name the best before the newest.
+            self._remove_best(monitor, _steps(self._folder, monitor)[:-2])
+        if self._signal is not None:
+            raise Interrupted(signal.Signals(self._signal).name)
+
+    def close(self):
+        """Gives the signals back to those who had them."""
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._model._training_state = None
+
+    def save(self):
+        self._write(self._manager.save, checkpoint_number=self.step)
+
+    def _write(self, write, *args, **kwargs):
+        """Calls `write`; a full disk is told in plain words."""
+        try:
+            write(*args, **kwargs)
+        except tf.errors.OpError as error:
+            reason = error.message.rpartition(";")[2].partition("[Op:")[0].strip()
+            raise errors.UserError(
+                f"--run_dir: the checkpoint of step {self.step} cannot be written: {reason}. "
+                "Earlier ones are intact; when there is room the same command goes on from there."
+            ) from None
+
+    def _remove_best(self, monitor: str, steps) -> None:
+        for step in steps:
+            for name in tf.io.gfile.glob(self._best_path(monitor, step) + ".*"):
+                tf.io.gfile.remove(name)
+
+    def _best_path(self, monitor: str, step: int) -> str:
+        return os.path.join(self._folder, f"{monitor}-{step}")
+
+    def _on_signal(self, number, frame):
+        self._signal = number
+        print("\nstopping after this step …", file=sys.stderr)
+        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+
+
+def _drop_damaged_list(folder: str) -> None:
+    """Removes TensorFlow's list of the checkpoints in a folder if it cannot be read."""
+    try:
+        tf.train.get_checkpoint_state(folder)
+    except ValueError:
+        os.remove(os.path.join(folder, "checkpoint"))
+
+
+def _steps(folder: str, name: str) -> list[int]:
+    """The steps of the checkpoints <name>-<step> in a folder, in order."""
+    found = tf.io.gfile.glob(os.path.join(folder, f"{name}-*.index"))
+    return sorted(int(path.rpartition("-")[2].partition(".")[0]) for path in found)

@@ -1,0 +1,61 @@
+"""Where a run computes: devices, precision and determinism, set before TensorFlow starts."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import errors
+from rat_tf.data import streams
+
+
+def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
+    """Applies the machine's flags and returns the strategy to build the model under."""
+    if config.deterministic:
+        tf.keras.utils.set_random_seed(config.seed)
+        tf.config.experimental.enable_op_determinism()
+    set_precision(config)
+    strategy = _strategy(config)
+    streams.check_replicas(
+        config.labeled_batch, config.unlabeled_batch, strategy.num_replicas_in_sync
+    )
+    return strategy
+
+
+def set_precision(config: config_lib.Config) -> None:
+    """What the layers built from now on compute in."""
+    policy = f"mixed_{config.mixed_precision}" if config.mixed_precision else "float32"
+    tf.keras.mixed_precision.set_global_policy(policy)
+
+
+def worker_index(strategy) -> int:
+    """Which worker of a cluster this process is; 0 is the chief, and any single process."""
+    resolver = strategy.cluster_resolver
+    return int(resolver.task_id or 0) if resolver else 0
+
+
+def _strategy(config: config_lib.Config) -> tf.distribute.Strategy:
+    if config.strategy == "multi_worker":
+        try:
+            workers = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"]
+            assert workers
+        except (KeyError, ValueError, TypeError, AssertionError):
+            raise errors.UserError(
+                "--strategy=multi_worker: expected the environment variable TF_CONFIG to hold "
+                '{"cluster": {"worker": ["host:port", …]}, "task": {"type": "worker", "index": 0}}'
+                f", got {os.environ.get('TF_CONFIG')!r}"
+            ) from None
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    if config.logical_devices > 1:
+        (cpu,) = tf.config.list_physical_devices("CPU")
+        devices = [tf.config.LogicalDeviceConfiguration()] * config.logical_devices
+        if tf.config.get_logical_device_configuration(cpu) != devices:
+            tf.config.set_logical_device_configuration(cpu, devices)
+        return tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(config.logical_devices)])
+    gpus = len(tf.config.list_physical_devices("GPU"))
+    if config.strategy == "mirrored" or (config.strategy == "auto" and gpus > 1):
+        return tf.distribute.MirroredStrategy()
+    return tf.distribute.get_strategy()

@@ -1,0 +1,137 @@
+"""Measures of a trained classifier: error, calibration, and robustness to every transformation."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.stats
+import tensorflow as tf
+from sklearn import metrics
+
+from rat_tf import adversary, divergences, draws, transforms
+
+#: The largest ε looked at: about where people begin to doubt that the label is preserved.
+LARGEST = {
+    "noise": 5.0,
+    "channel_weight": 0.8,
+    "affine": 0.8,
+    "thin_plate_spline": 1.0,
+    "flow_field": 2.0,
+}
+# Without augmentation between the passes a smaller ξ is lost in rounding.
+XI = adversary.Xi(0.1, relative=True)
+BATCH = 100
+
+
+def predict(model, network, images) -> np.ndarray:
+    @tf.function
+    def logits(batch):
+        return network(model.preprocessing(batch), training=False)
+
+    return np.concatenate([logits(batch).numpy() for batch in _batches(images)])
+
+
+def describe(logits, labels) -> dict:
+    """Error with the Wilson interval, log loss, and the expected calibration error."""
+    wrong = int((logits.argmax(-1) != labels).sum())
+    interval = scipy.stats.binomtest(wrong, len(labels)).proportion_ci(0.95, "wilson")
+    bins = reliability(logits, labels)
+    probabilities = scipy.special.softmax(logits.astype(np.float64), axis=-1)
+    return {
+        "images": len(labels),
+        "error": wrong / len(labels),
+        "error_interval": [interval.low, interval.high],
+        "log_loss": float(
+            metrics.log_loss(labels, probabilities, labels=range(probabilities.shape[-1]))
+        ),
+        "calibration_error": float(
+            sum(b["share"] * abs(b["accuracy"] - b["confidence"]) for b in bins)
+        ),
+    }
+
+
+def reliability(logits, labels, count: int = 15) -> list[dict]:
+    """Confidence and accuracy in `count` equal bins of confidence; empty bins left out.
+
+    The expected calibration error is Σ share · |accuracy - confidence| (Guo et al., 2017).
+    """
+    confidence = scipy.special.softmax(logits.astype(np.float64), axis=-1).max(-1)
+    correct = logits.argmax(-1) == labels
+    index = np.minimum((confidence * count).astype(int), count - 1)
+    return [
+        {
+            "share": float(np.mean(index == i)),
+            "confidence": float(confidence[index == i].mean()),
+            "accuracy": float(correct[index == i].mean()),
+        }
+        for i in np.unique(index)
+    ]
+
+
+def per_class(logits, labels, class_names) -> list[dict]:
+    precision, recall, _, support = metrics.precision_recall_fscore_support(
+        labels, logits.argmax(-1), labels=range(len(class_names)), zero_division=np.nan
+    )
+    return [
+        {"class": name, "images": int(n), "error": 1 - r, "precision": p}
+        for name, p, r, n in zip(class_names, precision, recall, support)
+    ]
+
+
+def robustness(model, network, images, labels, config, points: int = 7) -> list[dict]:
+    """Error and mean KL[p(x) ‖ p(f_φ(x))] at ε from 0 to the largest of each transformation.
+
+    The network is in inference mode, as it is served. Random offsets and those of the search
+    start from the same directions.
+    """
+
+    def logits(moved, iteration=0):
+        return network(moved, training=False)
+
+    @tf.function
+    def measure(transform_index, batch, batch_labels, epsilon, seed, search):
+        composite = transforms.Composite([kinds[transform_index]])
+        batch = model.preprocessing(batch)
+        clean = logits(batch)
+        direction = composite.random_direction(batch.shape[0], batch.shape[1:], seed)
+        found = adversary.search(
+            composite, logits, batch, clean, direction, [epsilon],
+            xi=XI, power_iterations=int(search), ascent="steepest",
+        )  # fmt: skip
+        moved = logits(composite.apply(batch, found.offsets))
+        wrong = tf.cast(tf.argmax(moved, -1) != batch_labels, tf.float32)
+        return tf.reduce_sum(wrong), tf.reduce_sum(divergences.kl_divergence(clean, moved))
+
+    kinds = [
+        transforms.parse(f"{name}:{largest}", config.padding or "zeros").transforms[0]
+        for name, largest in LARGEST.items()
+    ]
+    rows = []
+    for kind, transform in enumerate(kinds):
+        for adversarial in (False, True):
+            for epsilon in np.linspace(0, transform.epsilon, points):
+                totals = np.zeros(2)
+                for start in range(0, len(images), BATCH):
+                    part = slice(start, start + BATCH)
+                    seed = draws.seed_for(0, start, "robustness")
+                    # ε = 0 has no direction to search in.
+                    totals += [
+                        float(value)
+                        for value in measure(
+                            kind, tf.constant(images[part]), tf.constant(labels[part]),
+                            tf.constant(max(epsilon, 1e-12), tf.float32), seed, adversarial,
+                        )
+                    ]  # fmt: skip
+                rows.append(
+                    {
+                        "transform": transform.name,
+                        "offsets": "adversarial" if adversarial else "random",
+                        "epsilon": float(epsilon),
+                        "error": totals[0] / len(images),
+                        "kl": totals[1] / len(images),
+                    }
+                )
+    return rows
+
+
+def _batches(images):
+    return (images[start : start + BATCH] for start in range(0, len(images), BATCH))

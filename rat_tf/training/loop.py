@@ -1,0 +1,174 @@
+"""Training one classifier: the model, its batches, Keras' loop, and the result at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import data, files, methods, schedules
+from rat_tf.data import preprocess, streams
+from rat_tf.plots import run as plots
+from rat_tf.training import callbacks as callbacks_lib
+from rat_tf.training import checkpoints, optimizers, run_folder
+
+EXAMINED = 64  # unlabelled images on which the adversary is looked at
+
+
+def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0, callbacks=()):
+    """Trains from wherever the run folder stands to the end, without a look at the test set.
+
+    Returns the model at its last step and its checkpoints. Further `callbacks` are called when the
+    state of an interval has been saved.
+    """
+    chief, run = run, run.of_worker(worker)
+    os.makedirs(run.folder, exist_ok=True)
+    with strategy.scope():
+        model = build(config, images)
+        checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
+        start = checkpoint.restore()
+    if start:
+        print(f"going on from step {start}")
+
+    # The callbacks that others read from come first; what must survive a crash is saved last.
+    columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
+    columns += callbacks_lib.Examination.COLUMNS
+    curves = callbacks_lib.Curves(run, columns, start, config.tensorboard)
+    examination = callbacks_lib.Examination(looked_at(images), curves)
+    try:
+        model.fit(
+            stream(config, images, strategy, start),
+            steps_per_epoch=config.interval,
+            epochs=config.iterations // config.interval,
+            validation_data=streams.evaluation(images.validation),
+            validation_freq=config.validate_every // config.interval,
+            callbacks=[
+                examination,
+                curves,
+                callbacks_lib.Progress(config, start),
+                callbacks_lib.Health(searching=config.method in ("rat", "vat")),
+                checkpoint,
+                *callbacks,
+            ],
+        )
+    finally:
+        checkpoint.close()
+    return model, checkpoint
+
+
+def verdict(result: dict) -> str:
+    text = "validation error {best_validation_error:.2%} at step {best_step}".format(**result)
+    if result["test_error"] is not None:
+        text += f", test error there {result['test_error']:.2%}"
+    return text
+
+
+def looked_at(images: data.Data):
+    """The unlabelled images on which the adversary is examined."""
+    pool = images.unlabeled if len(images.unlabeled) else images.labeled
+    return pool.take(slice(EXAMINED)).images
+
+
+def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0) -> dict:
+    """Trains to the end and evaluates; returns what result.json holds."""
+    model, checkpoint = fit(config, run, images, strategy, worker)
+    run = run.of_worker(worker)
+    rows = run.rows()
+    result = {
+        "method": config.method,
+        "dataset": config.dataset,
+        "labels": len(images.labeled),
+        "transforms": repr(config.transform()) if config.transforms else None,
+        "seed": config.seed,
+        "split_seed": config.split_seed,
+        "iterations": config.iterations,
+        "split_hash": images.split.digest,
+        **evaluate(model, checkpoint, images.test, config.monitor()),
+        "seconds": rows[-1]["seconds"],
+        "images_per_second": (config.labeled_batch + config.unlabeled_batch)
+        * config.iterations
+        / rows[-1]["seconds"],
+    }
+    examined = model.examine(looked_at(images), tf.constant(config.iterations, tf.int64))
+    plots.summary(run.summary, rows, examined, f"{run.folder}: {verdict(result)}")
+    files.write(run.result, json.dumps(result, indent=2) + "\n")
+    return result
+
+
+def evaluate(model: methods.Method, checkpoint: checkpoints.Checkpoints, test, judge: str) -> dict:
+    """The paper's protocol: the test error at the step of the lowest validation error.
+
+    Where there are averaged weights, they and the trained ones have a best step and a test error
+    each, under `ema_` and `student_`; those of --evaluate are the result.
+    """
+
+    def errors():
+        if not len(test):  # a folder of one's own may have no test set
+            return dict.fromkeys(model.candidates)
+        return model.evaluate(streams.evaluation(test), return_dict=True, verbose=0)
+
+    found, last = {}, errors()
+    for monitor in model.candidates:
+        step = checkpoint.restore_best(monitor)
+        found[monitor] = {
+            "best_validation_error": float(checkpoint.best_error[monitor].numpy()),
+            "best_step": step,
+            "test_error": errors()[monitor],
+            "last_test_error": last[monitor],
+        }
+    result = dict(found[judge])
+    if len(found) > 1:
+        for prefix, monitor in (("student", "error"), ("ema", "ema_error")):
+            result.update({f"{prefix}_{name}": value for name, value in found[monitor].items()})
+    return result
+
+
+def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
+    """The training batches from step `start` on, each replica's rows of the global batch."""
+    labeled_batch, unlabeled_batch = config.labeled_batch, config.unlabeled_batch
+    if config.method == "supervised":
+        # As many images per step as the other methods see, all of them labelled.
+        labeled_batch, unlabeled_batch = labeled_batch + unlabeled_batch, 0
+
+    def of_worker(context):
+        local = context.num_replicas_in_sync // context.num_input_pipelines
+        return streams.training(
+            images.labeled,
+            images.unlabeled,
+            labeled_batch,
+            unlabeled_batch,
+            config.seed,
+            start,
+            replicas=local,
+            first_replica=local * context.input_pipeline_id,
+            all_replicas=context.num_replicas_in_sync,
+        )
+
+    return strategy.distribute_datasets_from_function(of_worker)
+
+
+def build(config: config_lib.Config, images: data.Data) -> methods.Method:
+    """The compiled model with all its variables made."""
+    preprocessing = preprocess.build(config, images)
+    model = methods.build(config, len(images.class_names), preprocessing)
+    return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
+
+
+def compiled(model: methods.Method, config: config_lib.Config, example) -> methods.Method:
+    """The model with its optimiser and all variables, made by an `example` batch of images."""
+    rate = schedules.LearningRate(config.learning_rate, config.decay_at, config.decay)
+    optimizer = optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay or None)
+    model.compile(
+        optimizer,
+        jit_compile=config.jit_compile,
+        steps_per_execution=config.steps_per_execution,
+    )
+    for network in model.candidates.values():
+        network(example)
+    weights = model.network.trainable_variables
+    if config.weight_decay:
+        optimizer.exclude_from_weight_decay([w for w in weights if "kernel" not in w.name])
+    model.optimizer.build(weights)
+    return model

@@ -1,0 +1,83 @@
+"""What training would see: labelled, unlabelled, augmented and transformed images, to look at."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from rat_tf import adversary, draws, networks
+from rat_tf.data import augment, preprocess, streams
+
+SEARCHED = 10 * 96 * 96  # pixels: the search takes 8 kB for each in a WRN-28-2
+
+
+def rows(config, data, columns: int) -> list[tuple]:
+    """(title, images to show, names or None) of each line of the sheet."""
+    count = min(columns, len(data.labeled))
+    pool = data.unlabeled if len(data.unlabeled) else data.labeled
+    stream = streams.training(data.labeled, pool, count, columns, config.seed)
+    (labeled, labels), unlabeled = next(iter(stream))
+    names = [data.class_names[label][:12] for label in labels.numpy()]
+
+    layer = preprocess.build(config, data)
+    preprocessed = layer(unlabeled)
+    seed = draws.seed_for(config.seed, 0, "contact sheet")
+    augmented = augment.build(config)(preprocessed, seed, draws.Rows(columns))
+    space = config.preprocessing
+    lines = [
+        ("labelled, as stored, with their classes", labeled.numpy(), names),
+        ("unlabelled, as stored", unlabeled.numpy(), None),
+        (f"the same after {space}", _shown(preprocessed, space), None),
+        (
+            f"the same, augmented (one draw per {config.augment_granularity})",
+            _shown(augmented, space),
+            None,
+        ),
+    ]
+    if config.transforms is not None:
+        some = preprocessed[: SEARCHED // math.prod(preprocessed.shape[1:3])]
+        which = "the same" if len(some) == columns else f"the first {len(some)}, to save memory"
+        searched, how = _transformed(config, some, len(data.class_names))
+        lines.append((f"{which}, transformed: {how}", _shown(searched, space), None))
+    return lines
+
+
+def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
+    """Algorithm 1 at full ε against the network as it is initialised: nothing is trained here."""
+    transform = config.transform()
+    if not len(images):
+        return images, f"{transform}, left out for such large images"
+    network = networks.build(config.network, num_classes, seed=config.seed)
+
+    def logits(moved, iteration=0):
+        return network(moved, training=True, update_stats=False)
+
+    seed = draws.seed_for(config.seed, 0, "contact sheet direction")
+    search = config.method != "random"
+    found = adversary.search(
+        transform,
+        logits,
+        images,
+        logits(images),
+        transform.random_direction(len(images), images.shape[1:], seed),
+        [t.epsilon for t in transform.transforms],
+        # The same pixels are seen twice: a ξ below the precision of float32 would find noise.
+        xi=adversary.Xi(0.01),
+        power_iterations=config.power_iterations if search else 0,
+        ascent=config.ascent or "paper",
+    )
+    how = f"{transform}, " + ("adversarial to the untrained network" if search else "random")
+    return transform.apply(images, found.offsets), how
+
+
+def _shown(images, space: str) -> np.ndarray:
+    """Preprocessed images as uint8; whitened ones each stretched to the full range."""
+    images = np.asarray(images)
+    if space == "scale":
+        low, high = -1.0, 1.0
+    else:
+        low = images.min(axis=(1, 2, 3), keepdims=True)
+        high = images.max(axis=(1, 2, 3), keepdims=True)
+    return np.uint8(np.clip((images - low) / np.maximum(high - low, 1e-6), 0, 1) * 255)

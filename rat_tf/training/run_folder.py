@@ -1,0 +1,157 @@
+"""The folder of a run: what is in it, and how it is written so that nothing is ever lost."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import dataclasses
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import data as data_lib
+from rat_tf import errors, files
+from rat_tf.config import flag_values
+from rat_tf.data import splits
+
+PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "numpy")
+
+
+class Run:
+    """Paths of a run folder and the reading and writing of its small files."""
+
+    def __init__(self, folder: str):
+        self.folder = folder
+        self.flags = os.path.join(folder, "flags.cfg")
+        self.environment = os.path.join(folder, "environment.json")
+        self.data = os.path.join(folder, "data.json")
+        self.split = os.path.join(folder, "split.json")
+        self.metrics = os.path.join(folder, "metrics.csv")
+        self.result = os.path.join(folder, "result.json")
+        self.summary = os.path.join(folder, "summary.png")
+        self.checkpoints = os.path.join(folder, "checkpoints")
+        self.best = os.path.join(folder, "best")
+        self.tensorboard = os.path.join(folder, "tensorboard")
+
+    def of_worker(self, index: int) -> Run:
+        """Where a worker of a cluster keeps its own files; the chief, 0, has the run folder."""
+        return Run(os.path.join(self.folder, f"worker-{index}")) if index else self
+
+    def check(self, config: config_lib.Config) -> None:
+        """Refuses a folder that was made with other flags, or by something else."""
+        if os.path.exists(self.flags):
+            differences = config.differences(self.config())
+            if differences:
+                raise errors.UserError(
+                    f"--run_dir: {self.folder} was made with other flags; take another --run_dir "
+                    "or the same flags:\n  " + "\n  ".join(differences)
+                )
+        elif os.path.exists(self.folder) and (
+            not os.path.isdir(self.folder) or os.listdir(self.folder)
+        ):
+            raise errors.UserError(
+                f"--run_dir: expected a new or empty folder or that of a run, but {self.folder} "
+                "has no flags.cfg and is not empty"
+            )
+
+    def load(self, config: config_lib.Config) -> data_lib.Data:
+        """The images of the run; once it has begun, they are split as they were then, or refused.
+
+        A run that goes on with other images would leave a split.json that is not its own.
+        """
+        if os.path.exists(self.flags):
+            config = dataclasses.replace(config, split_file=self.split)
+        return data_lib.load(config)
+
+    def create(self, config: config_lib.Config, images: data_lib.Data) -> None:
+        """Writes what describes the run; flags.cfg last, as it makes the folder that of a run."""
+        if os.path.exists(self.flags):
+            if splits.read(self.split).digest != images.split.digest:
+                raise errors.UserError(
+                    f"--run_dir: {self.folder} was begun with other images or another split than "
+                    f"--dataset={config.dataset} gives now; take another --run_dir"
+                )
+            return
+        described = {
+            "class_names": images.class_names,
+            "image_shape": images.labeled.image_shape,
+            "counts": {
+                name: len(getattr(images, name))
+                for name in ("labeled", "unlabeled", "validation", "test")
+            },
+        }
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            files.write(self.environment, json.dumps(_environment(), indent=2) + "\n")
+            files.write(self.data, json.dumps(described, indent=2) + "\n")
+            images.split.save(self.split)
+            files.write(self.flags, config.flagfile())
+        except OSError as error:
+            raise errors.UserError(
+                f"--run_dir: cannot write to {self.folder}: {error.strerror}"
+            ) from None
+
+    @contextlib.contextmanager
+    def locked(self):
+        """Keeps other processes from training in this folder at the same time."""
+        with files.locked(os.path.join(self.folder, "lock")) as held:
+            if held is False:
+                raise errors.UserError(f"--run_dir: another process is training in {self.folder}")
+            yield
+
+    def config(self, **changes) -> config_lib.Config:
+        """The config that the run was made with, with some fields changed."""
+        if not os.path.exists(self.flags):
+            raise errors.UserError(
+                f"--run_dir: expected the folder of a run, but {self.folder} has no flags.cfg"
+            )
+        return flag_values.config_of_file(self.flags, **{"run_dir": self.folder, **changes})
+
+    def finished(self) -> dict | None:
+        """The result of a run that is complete."""
+        if not os.path.exists(self.result):
+            return None
+        with open(self.result) as file:
+            return json.load(file)
+
+    def rows(self) -> list[dict]:
+        """The rows of metrics.csv as written so far, numbers as floats, blanks left out."""
+        if not os.path.exists(self.metrics):
+            return []
+        with open(self.metrics, newline="") as file:
+            lines = file.read().splitlines(keepends=True)
+        if lines and not lines[-1].endswith("\n"):
+            del lines[-1]  # a crash in the middle of a line
+        try:
+            return [
+                {name: float(value) for name, value in row.items() if value}
+                for row in csv.DictReader(lines)
+            ]
+        except (TypeError, ValueError, csv.Error) as error:
+            raise ValueError(f"{self.metrics}: not a table of numbers: {error}") from None
+
+
+def _environment() -> dict:
+    """What the run was computed with: packages, Python, git commit of the code, devices."""
+    return {
+        "python": sys.version.split()[0],
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "git_commit": _git_commit(),
+        "devices": [device.name for device in tf.config.list_physical_devices()],
+    }
+
+
+def _git_commit() -> str | None:
+    """The commit of the code; None where there is no git or no repository."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    command = ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return found.stdout.strip() or None

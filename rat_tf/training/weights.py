@@ -1,0 +1,88 @@
+"""The trained network of a run, from its folder alone: the training data are not needed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import errors, networks
+from rat_tf.data import preprocess
+from rat_tf.training import run_folder
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A network with its weights, and the images that it is for."""
+
+    preprocessing: tf.keras.layers.Layer
+    network: tf.keras.Model
+    class_names: tuple[str, ...]
+    image_shape: tuple[int, int, int]
+    step: int  # of training, at which the weights were saved
+
+    def logits(self, images) -> tf.Tensor:
+        return self.network(self.preprocessing(images), training=False)
+
+
+def load(run: run_folder.Run, config: config_lib.Config, weights: str) -> Trained:
+    """Builds the network of a run and reads the named weights.
+
+    It is built in float32 whatever the precision in training was: the weights are kept in float32,
+    and servers are often CPUs, which have no float16.
+    """
+    with open(run.data) as file:
+        described = json.load(file)
+    image_shape = tuple(described["image_shape"])
+    preprocessing = preprocess.build(config)
+    preprocessing.build((None, *image_shape))
+    network = networks.build(config.network, len(described["class_names"]))
+    network(preprocessing(tf.zeros([1, *image_shape], tf.uint8)))
+    step = _read(run, config.monitor(weights), weights == "last", network, preprocessing)
+    return Trained(preprocessing, network, tuple(described["class_names"]), image_shape, step)
+
+
+def _read(run: run_folder.Run, monitor: str, last: bool, network, preprocessing) -> int:
+    """Fills the variables from the newest checkpoint that can be read; returns their step."""
+    state = tf.train.get_checkpoint_state(run.checkpoints)
+    paths = state.all_model_checkpoint_paths if state else []
+    for path in reversed(paths):
+        try:
+            return _read_from(path, run, monitor, last, network, preprocessing)
+        except (tf.errors.OpError, ValueError, IndexError) as error:  # whatever damage leads to
+            reason = str(error).partition("\n")[0]
+            print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
+    raise errors.UserError(
+        f"--run_dir: no checkpoint of {run.folder} can be read"
+        if paths
+        else f"--run_dir: {run.folder} has no validated checkpoint yet"
+    )
+
+
+def _read_from(
+    path: str, run: run_folder.Run, monitor: str, last: bool, network, preprocessing
+) -> int:
+    reader = tf.train.load_checkpoint(path)
+    key = f"best_step/{monitor}/.ATTRIBUTES/VARIABLE_VALUE"
+    if not reader.has_tensor(key):
+        raise errors.UserError(
+            f"--weights: {run.folder} was trained without averaged weights (--ema_decay)"
+        )
+    best_step = int(reader.get_tensor(key))
+    if not best_step:
+        raise errors.UserError(f"--run_dir: {run.folder} has no validated checkpoint yet")
+    parts = {"network": network, "preprocessing": preprocessing}
+    if not last:
+        best = os.path.join(run.best, f"{monitor}-{best_step}")
+        tf.train.Checkpoint(**parts).read(best).assert_consumed()
+        return best_step
+    model = tf.Module()
+    model.preprocessing = preprocessing
+    setattr(model, "network" if monitor == "error" else "averaged", network)
+    status = tf.train.Checkpoint(model=model).read(path)
+    status.assert_existing_objects_matched().expect_partial()
+    return int(path.rpartition("-")[2])

@@ -1,0 +1,115 @@
+"""The command line: who wins, where a run's folder is, mistakes in one line, and the help."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from rat_tf import config as config_lib
+from rat_tf.config import cli, flag_values
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current folder, with flagfiles that nest."""
+    (tmp_path / "base.cfg").write_text("--labels=70\n--seed=5\n--network=wrn-10-1\n")
+    (tmp_path / "top.cfg").write_text("# a comment\n--flagfile=base.cfg\n--seed=6\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def printed(folder, monkeypatch, capsys):
+    """What a command prints of its config, in this process and with flags of its own."""
+
+    def run(*arguments):
+        monkeypatch.setattr(cli.flags, "FLAGS", cli.flags.FlagValues())
+        monkeypatch.setattr(sys, "argv", ["command", *arguments])
+        status = 0
+        try:
+            cli.run(lambda c: print(c.labels, c.seed, c.network, c.run_dir))
+        except SystemExit as ended:
+            status = ended.code
+        found = capsys.readouterr()
+        return status, found.out.strip(), found.err.strip()
+
+    return run
+
+
+def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(printed):
+    expected = "70 7 wrn-10-1 runs/top/rat-seed7"
+    assert printed("--seed=7", "--flagfile=top.cfg") == (0, expected, "")
+    assert printed("--flagfile", "top.cfg", "--seed", "7") == (0, expected, "")
+
+
+def test_a_process_prints_nothing_of_its_libraries(folder, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(cli.__file__).rsplit("/rat_tf/", 1)[0])
+    code = "from rat_tf import cli; cli.run(lambda config: print(config.run_dir))"
+    command = [sys.executable, "-c", code, "--flagfile=top.cfg"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "runs/top/rat-seed6\n", "")
+
+
+@pytest.mark.parametrize(
+    ("flagfile", "changes", "expected"),
+    [
+        ("configs/a.cfg", {}, "runs/a/rat-seed5"),
+        ("configs/paper/svhn/a.cfg", {}, "runs/paper/svhn/a/rat-seed5"),
+        ("./configs/paper/b/a.cfg", {"labels": 250}, "runs/paper/b/a/rat-labels250-seed5"),
+        ("configs/a.cfg", {"labels": 70, "method": "vat"}, "runs/a/vat-seed5"),
+        ("elsewhere/configs.cfg", {}, "runs/configs/rat-seed5"),
+    ],
+)
+def test_run_folders_of_different_flagfiles_and_label_counts_differ(
+    folder, flagfile, changes, expected
+):
+    path = folder / flagfile
+    path.parent.mkdir(parents=True)
+    path.write_text("--flagfile=base.cfg\n")
+    config = flag_values.config_of_file(flagfile, **changes)
+    assert cli.default_run_dir(config, flagfile) == expected
+
+
+def test_run_folders_without_a_flagfile_are_named_after_the_data():
+    config = config_lib.Config(labels=40, dataset="folder:my/pets", seed=2)
+    assert cli.default_run_dir(config) == "runs/folder-my-pets40/rat-seed2"
+    varied = cli.default_run_dir(
+        config, "", {"transforms": "noise:1,affine:0.6", "xi": "1e-6"}, "r"
+    )
+    assert varied == "r/folder-my-pets40/rat-transformsnoise_1_affine_0.6-xi1e_6-seed2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--metod=rat"], "method"),
+        (["--flagfile=missing.cfg"], "missing.cfg"),
+        (["--labels=many"], "labels"),
+        (["stray"], "stray"),
+        (["--method=supervised", "--xi=1e-2"], "--xi: method supervised has no use for it"),
+    ],
+)
+def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(arguments, words, printed):
+    status, out, err = printed(*arguments)
+    assert (status, out) == (2, "") and words in err
+    assert err.startswith("error: ") and len(err.splitlines()) == 1
+
+
+def test_help_shows_every_flag_with_its_default_in_groups():
+    text = cli.help_text("What it does.")
+    for field in dataclasses.fields(config_lib.Config):
+        assert f"--{field.name}\n" in text
+    for group in ("Method:", "Data:", "Training:", "Machine:"):
+        assert f"\n{group}\n" in text
+    assert "[0.1]" in text and text.startswith("What it does.")
+    flat = " ".join(text.split())
+    assert "pi_model: 0.0003; mean_teacher: 0.0004" in flat
+
+
+@pytest.mark.parametrize("name", ["/some/where", None])
+def test_a_refusal_of_the_system_names_the_file_whatever_was_done_with_it(name, capsys):
+    with pytest.raises(SystemExit), cli.user_errors():
+        raise PermissionError(13, "Permission denied", name)
+    where = f"{name}: " if name else ""
+    assert capsys.readouterr().err == f"error: {where}Permission denied\n"
