@@ -45,7 +45,7 @@ def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(printed):
 
 def test_a_process_prints_nothing_of_its_libraries(folder, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(cli.__file__).rsplit("/rat_tf/", 1)[0])
-    code = "from rat_tf import cli; cli.run(lambda config: print(config.run_dir))"
+    code = "from rat_tf.config import cli; cli.run(lambda config: print(config.run_dir))"
     command = [sys.executable, "-c", code, "--flagfile=top.cfg"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "runs/top/rat-seed6\n", "")

@@ -31,7 +31,7 @@ def test_description_and_contact_sheet_of_a_folder(tmp_path, capsys):
     assert lines["cat"][0] == lines["dog"][0] == "2"
     assert lines["total"] == ["4", str(len(data.unlabeled)), str(len(data.validation)), "5"]
     assert "1 of the test images occur among labelled or unlabelled ones" in printed
-    with open(tmp_path / "preview.png", "rb") as file:
+    with open(tmp_path / "contact_sheet.png", "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
 
 
