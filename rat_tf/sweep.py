@@ -79,7 +79,7 @@ def main(planned: list[experiments.plan.Planned], run: bool, print_commands: boo
 def planned_runs(parsed: cli.Parsed) -> list[experiments.plan.Planned]:
     """The runs that a command line asks for."""
     given = {
-        name: fields.text_of(getattr(parsed, name))
+        name: fields.text_of(parsed.values[name])
         for name in parsed.given
         if name in config_lib.FLAGS
     }
