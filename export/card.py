@@ -9,6 +9,7 @@ import scipy.stats
 from export import weights as weights_lib
 from rat_tf import config as config_lib
 from rat_tf import runs
+from rat_tf.data import headers
 
 CARD = """# {name}
 
@@ -17,7 +18,8 @@ An image classifier with {classes} classes, trained by rat_tf {labels} ({method}
 | | |
 | --- | --- |
 | data | {dataset}: {counts} |
-| images | uint8, {height}×{width}, {channels} channel(s); files of any size are resized to that |
+| images | uint8, {height}×{width}, {channels} channel(s) |
+| files | PNG, JPEG, BMP or GIF of up to {limit:,} pixels, resized to that |
 | classes | {class_names} |
 | split | {split} |
 | method | {method} |
@@ -59,6 +61,7 @@ def text(
         height=height,
         width=width,
         channels=channels,
+        limit=headers.LIMIT,
         class_names=", ".join(trained.class_names),
         split=f"seed {config.split_seed}, hash {result.get('split_hash', 'in split.json')}",
         transforms=f"`{config.transform()!r}`" if config.transforms else "none",

@@ -55,16 +55,14 @@ def classify(connection, files: list[str], contents: list[bytes]) -> np.ndarray:
     try:
         return connection.predict("serving_bytes", inputs)["probabilities"]
     except transport.ServerError as error:
-        found = re.search(r"image_bytes\[(\d+)\] of (\d+) bytes", str(error))
+        found = re.search(r"image_bytes\[(\d+)\] of (\d+) bytes ([^\]\n]*)", str(error))
         if not found:
             raise
-        position, size = map(int, found.groups())
+        position, size, problem = int(found[1]), int(found[2]), found[3]
     if position < len(files) and len(contents[position]) == size:
-        raise config_lib.UserError(
-            f"{files[position]}: expected a PNG, JPEG, BMP or GIF image, found a broken file"
-        )
+        raise config_lib.UserError(f"{files[position]} {problem}")
     # A server that batches has put our request together with one that has a broken image.
-    raise transport.ServerError("another client's image was broken", passing=True)
+    raise transport.ServerError("another client's image was refused", passing=True)
 
 
 def class_names(connection, count: int, batch_size: int) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import signal
 import sys
@@ -29,6 +30,7 @@ from rat_tf import config as config_lib
 
 BATCHES = (1, 7, 64)  # verified: one image, an odd number, the largest that is served
 TOLERANCE = 1e-4  # of a logit, relative to the largest; rounding gives about 1e-6
+LAST_VERSION = 2**63 - 1  # TF Serving's numbers have 64 bits
 TEMPORARY = ".export-"  # not a number: servers look at numbers only
 
 
@@ -90,7 +92,10 @@ def new_version(output: str, version: int) -> Iterator[tuple[str, str]]:
             raise config_lib.UserError(
                 f"--output: another export is writing to {output}; wait for its end"
             ) from None
-        final = os.path.join(output, str(version or max(versions(output), default=0) + 1))
+        number = version or max(versions(output), default=0) + 1
+        if number > LAST_VERSION:
+            raise config_lib.UserError(f"--version: must be at most {LAST_VERSION}, got {number}")
+        final = os.path.join(output, str(number))
         if os.path.exists(final):
             raise config_lib.UserError(
                 f"--version: {final} exists; take another number, or none for the next"
@@ -116,10 +121,11 @@ def new_version(output: str, version: int) -> Iterator[tuple[str, str]]:
 
 
 def versions(model_dir: str) -> list[int]:
-    """The versions in the folder of a model, in order."""
+    """The versions in the folder of a model, in order: folders that TF Serving looks at."""
     if not os.path.isdir(model_dir):
         return []
-    return sorted(int(name) for name in os.listdir(model_dir) if name.isdecimal())
+    numbers = (name for name in os.listdir(model_dir) if re.fullmatch("0|[1-9][0-9]*", name))
+    return sorted(number for number in map(int, numbers) if number <= LAST_VERSION)
 
 
 def verification_images(config: config_lib.Config, image_shape) -> tuple[np.ndarray, str]:

@@ -134,6 +134,10 @@ def test_versions_count_on_and_none_is_overwritten(run_dir, tmp_path):
     before = contents(tmp_path)
     with pytest.raises(config_lib.UserError, match="--version: .*/4 exists"):
         savedmodel.main(str(run_dir), str(tmp_path), version=4)
+    with pytest.raises(
+        config_lib.UserError, match="--version: must be at most 9223372036854775807"
+    ):
+        savedmodel.main(str(run_dir), str(tmp_path), version=2**63)
     assert contents(tmp_path) == before
     assert sorted(os.listdir(tmp_path)) == ["11", "3", "4", "old-7", "serving"]
 
