@@ -44,3 +44,24 @@ def jpeg(width, height, scans=1):
     made = made[:frame] + struct.pack(">HH", height, width) + made[frame + 4 :]
     start, end = made.rindex(b"\xff\xda"), len(made) - 2
     return made[:end] + made[start:end] * (scans - 1) + made[end:]
+
+
+#: What is to be refused, by decoders or before them.
+FILES = (
+    b"",
+    b"broken",
+    png(4, 4),
+    png(4, 4, before=chunk(b"abCd", b""), pixels=True),
+    png(30_000, 30_000),
+    png(2**31 - 1, 2**31 - 1),
+    jpeg(65_500, 65_500),
+    jpeg(16, 16)[:40],
+    gif([(65_535, 65_535)]),
+    gif([(1, 1), (65_535, 65_535)]),
+    gif([(1, 1)] * 1000 + [(65_535, 1), (1, 65_535)]),
+    gif([(1, 1)], end=b""),
+    bmp(30_000, 30_000),
+    bmp(30_000, -(2**31)),
+    *(bmp(4, 4, offset=offset) for offset in (-100, 2**31 - 1, -(2**31))),
+    *(bmp(4, 4, bits=bits) for bits in (0, 1, 16, 64)),
+)

@@ -76,7 +76,9 @@ def test_any_path_can_be_served(model, name):
 def test_ports_are_published_on_this_machine_alone_unless_told(model, host, published):
     _, docker = serve.configure(str(model), "pets", 9000, 9001, *([host] if host else []))
     ports = [f"{published}:{port}:{port}" for port in (9000, 9001)]
-    assert [part for part in docker if "publish" in part] == [f"--publish={p}" for p in ports]
+    assert [part for part in docker if part.startswith("--publish")] == [
+        f"--publish={p}" for p in ports
+    ]
     assert compose_values(model)["ports"] == ports
 
 
