@@ -94,10 +94,18 @@ def test_what_no_signature_takes_is_refused_and_the_server_lives(server):
         ("class_names", {"classes": np.array([10])}),
         ("class_names", {"classes": np.array([-1])}),
         ("class_names", {"classes": np.array([[1]])}),
+        ("serving_default", {"images": IMAGES[0]}),
+        ("serving_default", {"images": IMAGES[0, 0, 0, 0]}),
+        ("serving_default", {"images": IMAGES[:, :4]}),
     ):
         with pytest.raises(transport.ServerError, match="refused the request for 'digits'"):
             connection.predict(signature, inputs)
     assert connection.predict("class_names", {"classes": np.array([9])}).popitem()[1] == ["9"]
+    for signature, name, array in (
+        ("serving_default", "images", IMAGES),
+        ("serving_bytes", "image_bytes", warmup.encode(IMAGES)),
+    ):
+        assert connection.predict(signature, {name: array})["probabilities"].shape == (5, 10)
 
 
 def test_another_clients_broken_file_is_not_ours(server, files, capsys):
