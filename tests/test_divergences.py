@@ -24,7 +24,9 @@ def test_equal_to_scipy(dtype, tolerance, scale):
     np.testing.assert_allclose(entropy, stats.entropy(p64, axis=1), **close)
     # NumPy arrays and lists are taken, too.
     np.testing.assert_array_equal(divergences.kl_divergence(p.numpy(), q.numpy()), kl)
-    np.testing.assert_allclose(divergences.entropy(p.numpy().tolist()), entropy, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        divergences.entropy(p.numpy().tolist()), entropy, rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
