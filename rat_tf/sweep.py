@@ -23,6 +23,7 @@ that was on is saved).
 from __future__ import annotations
 
 import collections
+import dataclasses
 import json
 import os
 import shlex
@@ -33,9 +34,8 @@ import time
 
 from absl import flags
 
-from rat_tf import errors
+from rat_tf import data, errors
 from rat_tf.config import cli, flag_values
-from rat_tf.data import sources, splits
 from rat_tf.experiments import paper, plan
 from rat_tf.training import checkpoints, run_folder
 
@@ -120,9 +120,10 @@ def check_data(planned: list[plan.Planned]) -> None:
     seen = set()
     for run in planned:
         config = run.config
-        key = (config.dataset, config.data_dir, config.labels, config.validation, config.stratify)
+        given = [f.name for f in dataclasses.fields(config) if f.metadata["group"] == "Data"]
+        key = tuple(getattr(config, name) for name in ("data_dir", *given))
         if key not in seen and not config.download:
-            splits.check(sources.find(config), config)
+            data.find(config)
         seen.add(key)
 
 
