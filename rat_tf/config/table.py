@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator
 
 from rat_tf import adversary, errors, fields, transforms
+from rat_tf.networks import names
 from rat_tf.transforms import sampling
 
 SEARCHING = ("rat", "vat")
@@ -236,8 +237,8 @@ class Config:
     network: str = fields.flag(
         "wrn-28-2",
         "Training",
-        "Wide ResNet wrn-<depth>-<width>, depth 6n + 4.",
-        fields.pattern(r"wrn-(10|16|22|28|34|40)-[1-9]\d*", "wrn-<depth>-<width> such as wrn-28-2"),
+        "; ".join(family.about for family in names.FAMILIES) + ".",
+        names.check,
     )
     iterations: int = fields.flag(500_000, "Training", "Training steps.", fields.positive)
     validate_every: int = fields.flag(
