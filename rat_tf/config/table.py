@@ -356,6 +356,15 @@ class Config:
             )
         if self.jit_compile and self.sampler == "resampler":
             yield "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
+        if self.logical_devices > 1:
+            yield from self._clashes_with_logical_devices()
+
+    def _clashes_with_logical_devices(self) -> Iterator[str]:
+        given = f"--logical_devices={self.logical_devices}"
+        if self.jit_compile:
+            yield f"--jit_compile: XLA cannot compile a step for several CPU devices, got {given}"
+        if self.strategy in ("one_device", "multi_worker"):
+            yield f"--strategy: expected mirrored or auto with {given}, got {self.strategy}"
 
     def _clashes_with_method(self) -> Iterator[str]:
         """Flags that the method has a use for, but not with such values."""

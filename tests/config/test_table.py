@@ -43,6 +43,12 @@ from rat_tf import errors, transforms
         ({"method": "mean_teacher", "ema_decay": 0.0}, ["--ema_decay", "teacher", "> 0"]),
         ({"evaluate": "teacher"}, ["--ema_decay", "teacher", "> 0"]),
         ({"jit_compile": True, "sampler": "resampler"}, ["--sampler", "gather"]),
+        ({"jit_compile": True, "logical_devices": 2}, ["--jit_compile", "--logical_devices=2"]),
+        (
+            {"strategy": "one_device", "logical_devices": 2},
+            ["--strategy", "--logical_devices=2", "one_device"],
+        ),
+        ({"strategy": "multi_worker", "logical_devices": 2}, ["--strategy", "multi_worker"]),
     ],
 )
 def test_a_mistake_is_named_with_what_was_expected_and_found(changes, words):
