@@ -99,7 +99,7 @@ def test_a_step_that_fails_is_a_problem_of_that_file(monkeypatch):
     def broken(*_):
         raise ValueError("no network")
 
-    monkeypatch.setattr(configs.train, "build", broken)
+    monkeypatch.setattr(configs.loop, "build", broken)
     assert configs.problems("configs/digits50.cfg") == ["no training step: ValueError: no network"]
     monkeypatch.setattr(configs, "one_step", lambda config: (float("nan"), True))
     assert configs.problems("configs/digits50.cfg") == ["a training step has the loss nan"]
