@@ -7,9 +7,9 @@ import os
 import sys
 import tempfile
 
-if not (3, 9) <= sys.version_info[:2] <= (3, 11):
+if not (3, 10) <= sys.version_info[:2] <= (3, 11):
     sys.exit(
-        "rat_tf needs Python 3.9, 3.10 or 3.11 (TensorFlow Addons 0.23 supports no other); "
+        "rat_tf needs Python 3.10 or 3.11 (TensorFlow Addons 0.23 supports no other); "
         f"this is {sys.version.split()[0]} at {sys.executable}."
     )
 
