@@ -5,14 +5,14 @@
 
 --check reads every flagfile, compares its flags with the paper's Tables 1, 2 and 6, builds the
 network and takes one training step on a few random images of the right shape. It takes minutes;
---nosteps leaves the training out. Run it from the project's folder. Exit status: 0 all is well, 1
-something is wrong, with the file and the flag, 2 a mistake in what was asked for.
+--nosteps leaves the training out. It looks at configs/ in the current folder or, if there is none,
+at the flagfiles of the installed package. Exit status: 0 all is well, 1 something is wrong, with
+the file and the flag, 2 a mistake in what was asked for.
 """
 
 from __future__ import annotations
 
 import os
-import pathlib
 import sys
 import tempfile
 
@@ -22,7 +22,7 @@ from absl import flags
 
 from rat_tf import config as config_lib
 from rat_tf import data, errors
-from rat_tf.config import cli, flag_values
+from rat_tf.config import cli, flag_values, flagfiles
 from rat_tf.data import examples
 from rat_tf.experiments import hyperparameters, paper
 from rat_tf.training import loop
@@ -34,10 +34,8 @@ SHARED = "shared.cfg"  # nested by rows and no experiment of its own
 
 
 def files() -> list[str]:
-    """Every flagfile that describes an experiment."""
-    if not os.path.isdir("configs"):
-        raise errors.UserError("expected the folder configs/ here; run from the project's")
-    found = sorted(path.as_posix() for path in pathlib.Path("configs").rglob("*.cfg"))
+    """Every flagfile that describes an experiment, of the current folder or of the package."""
+    found = flagfiles.names("." if os.path.isdir("configs") else flagfiles.root())
     return [path for path in found if os.path.basename(path) != SHARED]
 
 
@@ -82,7 +80,7 @@ def missing_promises(path: str) -> list[str]:
     row = _row(path)
     if row is None:
         return []
-    with open(path, encoding="utf-8") as file:
+    with open(flagfiles.find(path), encoding="utf-8") as file:
         lines = [line[1:].strip() for line in file if line.startswith("#")]
     comment = " ".join(lines)
     numbers = [name[len("table") :] for name in paper.tables_of(row.path, row.labels)]

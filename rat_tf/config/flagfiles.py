@@ -19,9 +19,8 @@ def root() -> str:
     return os.path.dirname(os.path.abspath(__file__))
 
 
-def names(folder: str = "") -> list[str]:
-    """All flagfiles of a folder's configs/, by default the project's, as --flagfile names them."""
-    folder = folder or root()
+def names(folder: str) -> list[str]:
+    """All flagfiles of a folder's configs/, as --flagfile names them."""
     found = []
     for path, _, files in os.walk(os.path.join(folder, "configs")):
         found += [os.path.join(os.path.relpath(path, folder), name) for name in files]
@@ -36,7 +35,7 @@ def find(path: str) -> str:
     ours = os.path.join(root(), os.path.normpath(path))
     if os.path.normpath(path).startswith("configs" + os.sep) and os.path.exists(ours):
         return ours
-    hint = errors.did_you_mean(os.path.normpath(path), names())
+    hint = errors.did_you_mean(os.path.normpath(path), names(root()))
     raise errors.UserError(f"no such file: {path}{hint}")
 
 

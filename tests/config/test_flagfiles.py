@@ -53,7 +53,7 @@ def test_every_flagfile_of_the_project_is_found_from_any_folder_and_read_as_absl
     folder, monkeypatch
 ):
     """absl reads them in the project's folder only."""
-    names = flagfiles.names()
+    names = flagfiles.names(flagfiles.root())
     assert names == sorted(
         path.relative_to(PROJECT).as_posix() for path in (PROJECT / "configs").rglob("*.cfg")
     )
@@ -64,7 +64,7 @@ def test_every_flagfile_of_the_project_is_found_from_any_folder_and_read_as_absl
 
 
 def test_the_current_folder_comes_before_the_project_also_for_included_files(folder):
-    (row,) = (name for name in flagfiles.names() if name.endswith("svhn/vat.cfg"))
+    (row,) = (name for name in flagfiles.names(flagfiles.root()) if name.endswith("svhn/vat.cfg"))
     assert os.path.samefile(flagfiles.find(row), PROJECT / row)
     shared = folder / "configs/paper/svhn/shared.cfg"
     shared.parent.mkdir(parents=True)
