@@ -19,8 +19,9 @@ def root() -> str:
     return os.path.dirname(os.path.abspath(__file__))
 
 
-def names(folder: str) -> list[str]:
-    """All flagfiles of a folder's configs/, as --flagfile names them."""
+def names(folder: str = "") -> list[str]:
+    """All flagfiles of a folder's configs/, by default the project's, as --flagfile names them."""
+    folder = folder or root()
     found = []
     for path, _, files in os.walk(os.path.join(folder, "configs")):
         found += [os.path.join(os.path.relpath(path, folder), name) for name in files]
@@ -35,14 +36,14 @@ def find(path: str) -> str:
     ours = os.path.join(root(), os.path.normpath(path))
     if os.path.normpath(path).startswith("configs" + os.sep) and os.path.exists(ours):
         return ours
-    hint = errors.did_you_mean(os.path.normpath(path), names(root()))
+    hint = errors.did_you_mean(os.path.normpath(path), names())
     raise errors.UserError(f"no such file: {path}{hint}")
 
 
-def expand(arguments) -> tuple[list[str], list[str]]:
-    """The arguments with the flags of their flagfiles first, so that the command line wins.
+def expand(arguments) -> tuple[list[str], list[str], list[str]]:
+    """The flags of the flagfiles among the arguments, the other arguments, and the files' names.
 
-    Also the flagfiles, as they were named. What follows -- is left alone.
+    Parsed in this order the command line wins. What follows -- is left alone.
     """
     flags, rest, named = [], [], []
     remaining = iter(arguments)
@@ -55,7 +56,7 @@ def expand(arguments) -> tuple[list[str], list[str]]:
             flags += _include(named[-1], ())
         else:
             rest.append(argument)
-    return [*flags, *rest], named
+    return flags, rest, named
 
 
 def _include(name: str, including: tuple[str, ...]) -> list[str]:

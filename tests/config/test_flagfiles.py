@@ -37,7 +37,8 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_flags_of_files_come_first_and_in_order(folder, arguments, expected, named):
-    assert flagfiles.expand(arguments) == (expected, named)
+    of_files, rest, names = flagfiles.expand(arguments)
+    assert ([*of_files, *rest], names) == (expected, named)
 
 
 def test_a_file_may_be_included_twice_but_not_by_itself(folder):
@@ -53,7 +54,7 @@ def test_every_flagfile_of_the_project_is_found_from_any_folder_and_read_as_absl
     folder, monkeypatch
 ):
     """absl reads them in the project's folder only."""
-    names = flagfiles.names(flagfiles.root())
+    names = flagfiles.names()
     assert names == sorted(
         path.relative_to(PROJECT).as_posix() for path in (PROJECT / "configs").rglob("*.cfg")
     )
@@ -64,7 +65,7 @@ def test_every_flagfile_of_the_project_is_found_from_any_folder_and_read_as_absl
 
 
 def test_the_current_folder_comes_before_the_project_also_for_included_files(folder):
-    (row,) = (name for name in flagfiles.names(flagfiles.root()) if name.endswith("svhn/vat.cfg"))
+    (row,) = (name for name in flagfiles.names() if name.endswith("svhn/vat.cfg"))
     assert os.path.samefile(flagfiles.find(row), PROJECT / row)
     shared = folder / "configs/paper/svhn/shared.cfg"
     shared.parent.mkdir(parents=True)
