@@ -123,7 +123,8 @@ def test_the_command_ends_with_1_naming_file_and_flag(copy, monkeypatch):
     assert "2 wrong" in done.stdout
 
 
-def test_elsewhere_it_says_where_to_go(tmp_path, monkeypatch):
+def test_elsewhere_the_flagfiles_of_the_package_are_tried(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    done = _run(tmp_path, "--check")
-    assert (done.returncode, done.stdout) == (2, "") and "project's" in done.stderr
+    done = _run(tmp_path, "--check", "--nosteps")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "configs/paper/svhn/vat.cfg" in done.stdout and "none wrong" in done.stdout
