@@ -45,7 +45,7 @@ def test_two_workers_give_the_losses_of_one_process_also_after_a_death(tmp_path,
         if all(status == 0 for status, _, _ in ends):
             break
     for status, out, err in ends:
-        assert status == 0 and ("going on from step" in out or "is finished" in out), err
+        assert status == 0 and ("resuming from step" in out or "is finished" in out), err
     status, _, err = finish(start(tmp_path / "one", **FLAGS))
     assert status == 0, err
     assert [row["step"] for row in rows(tmp_path / "two")] == ["4", "8", "12", "16"]
