@@ -117,9 +117,10 @@ def test_one_split_for_all_seeds_unless_asked_otherwise():
         ({"vary": ["method=rat|vta"]}, ["--method", "'vta'", "'vat'"]),
         ({"vary": ["labels=20|many"]}, ["labels", "many"]),
         ({"vary": ["seed=1"], "seeds": "2"}, ["--seed", "twice"]),
+        ({"vary": ["consistency=0.1:1"]}, ["--vary", "a sweep", "write consistency=0.1:1:<step>"]),
         ({"seeds": "0"}, ["--seeds", "'0'"]),
-        ({"seeds": "4..2"}, ["--seeds", "'4..2'"]),
-        ({"vary": ["seed=4..2"]}, ["--vary", "a <= b", "'4..2'"]),
+        ({"seeds": "4..2"}, ["--seeds", "4..2"]),
+        ({"vary": ["seed=4..2"]}, ["--vary", "a <= b", "seed=4..2"]),
         ({"given": {"seed": "1"}, "seeds": "2"}, ["--seed", "given and varied"]),
         ({"given": {"run_dir": "x"}}, ["--run_dir", "--runs"]),
         ({"given": {"xi": "1"}, "vary": ["method=supervised|random"]}, ["--xi", "no method"]),
@@ -134,24 +135,26 @@ def test_mistakes_are_named_before_anything_runs(changes, words):
 
 
 def test_beside_the_paper_a_flag_goes_to_the_methods_that_use_it():
-    planned = plan.plan_paper("table5", {"dataset": "svhn", "xi": "0.1eps"}, {}, "runs")
+    planned = plan_lib.plan_paper("table5", {"dataset": "svhn", "xi": "0.1eps"}, {}, "runs")
     found = {run.config.method: run.config.xi for run in planned}
     assert found["rat"] == found["vat"] == "0.1eps" and found["supervised"] is None
     with pytest.raises(errors.UserError, match="--sharpening: no method"):
-        plan.plan_paper("table5", {"sharpening": "0.1"}, {}, "runs")
+        plan_lib.plan_paper("table5", {"sharpening": "0.1"}, {}, "runs")
 
 
 def test_a_table_of_the_paper():
     seeds = plan_lib.axes([], "5")
-    planned = plan.plan_paper("table5", {"dataset": "svhn", "data_dir": "d"}, seeds, "runs")
+    planned = plan_lib.plan_paper("table5", {"dataset": "svhn", "data_dir": "d"}, seeds, "runs")
     assert len(planned) == 9 * 5
     assert {run.config.dataset for run in planned} == {"svhn"}
     assert {run.config.data_dir for run in planned} == {"d"}
     everything = {
-        run.config.run_dir for name in paper.TABLES for run in plan.plan_paper(name, {}, {}, "runs")
+        run.config.run_dir
+        for name in paper.TABLES
+        for run in plan_lib.plan_paper(name, {}, {}, "runs")
     }
     assert len(everything) == len(paper.rows())  # no two rows share a folder
-    few = plan.plan_paper("figure2", {"labels": "250", "method": "rat"}, {}, "runs")
+    few = plan_lib.plan_paper("figure2", {"labels": "250", "method": "rat"}, {}, "runs")
     assert [(r.config.dataset, r.config.labels, r.config.transforms) for r in few] == [
         ("svhn", 250, "noise:5,affine:0.6"),
         ("cifar10", 250, "noise:6,affine:1"),
@@ -168,11 +171,11 @@ def test_a_table_of_the_paper():
 )
 def test_mistakes_with_the_paper(name, given, vary, words):
     with pytest.raises(errors.UserError) as error:
-        plan.plan_paper(name, given, plan_lib.axes(vary), "runs")
+        plan_lib.plan_paper(name, given, plan_lib.axes(vary), "runs")
     assert [word for word in words if word not in str(error.value)] == [], error.value
 
 
-def write(run: plan.Planned, result=None, step=None):
+def write(run: plan_lib.Planned, result=None, step=None):
     """The files of a run that got so far."""
     folder = run_folder.Run(run.config.run_dir)
     os.makedirs(folder.folder)
@@ -238,8 +241,9 @@ def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
     code = (
         # In the background a shell lets SIGINT be ignored, and the tests may run there.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        f"from rat_tf import grid, sweep; sweep.TRAIN = ({str(trainer)!r},)\n"
-        f"planned = plan_lib.plan([{DIGITS!r}], {{'method': 'rat'}}, {{'seed': ['2', '3']}}, "
+        "from rat_tf import sweep; from rat_tf.experiments import plan\n"
+        f"sweep.TRAIN = ({str(trainer)!r},)\n"
+        f"planned = plan.plan([{DIGITS!r}], {{'method': 'rat'}}, {{'seed': ['2', '3']}}, "
         f"{str(tmp_path / 'runs')!r})\n"
         "raise SystemExit(sweep.main(planned, run=True, print_commands=False))"
     )
