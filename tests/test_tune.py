@@ -14,7 +14,7 @@ import pytest
 from rat_tf import config as config_lib
 from rat_tf import errors, train, tune
 from rat_tf.config import flag_values
-from rat_tf.training import checkpoints, run_folder
+from rat_tf.training import checkpoints, loop, run_folder
 from rat_tf.tuning import search_settings
 from tests.tuning import searches
 
@@ -167,15 +167,16 @@ def test_sigterm_leaves_a_search_that_goes_on(tmp_path, in_process, monkeypatch,
             os.kill(os.getpid(), signal.SIGTERM)
         fit(*args, **kwargs)
 
-    monkeypatch.setattr(train, "fit", signalled)
+    monkeypatch.setattr(loop, "fit", signalled)
     same = command(tmp_path / "out")[3:]
     with pytest.raises(SystemExit) as ended:
         in_process(*same)
-    assert ended.value.code == checkpoints.STOPPED and "SIGTERM: saved" in capsys.readouterr().err
-    monkeypatch.setattr(train, "fit", fit)
+    assert ended.value.code == checkpoints.STOPPED
+    assert "interrupted; the same command" in capsys.readouterr().err
+    monkeypatch.setattr(loop, "fit", fit)
     in_process(*same)
     out = capsys.readouterr().out
-    assert "going on after 2 trials" in out and "results in" in out
+    assert "resuming after 2 trials" in out and "results in" in out
     assert len(calls) == 10 and len({c.transforms for c, _ in calls}) == 10
     # More of a grid than there is changes nothing; the table is shown again.
     in_process(*same, "--max_trials=20")
@@ -187,9 +188,10 @@ def test_sigterm_leaves_a_search_that_goes_on(tmp_path, in_process, monkeypatch,
 # A trial is half a second and an error; the worker called "doomed" hangs in its second one.
 MACHINES = """
 import os, time
-from rat_tf import cli, runs, tune
+from rat_tf import files, tune
+from rat_tf.config import cli
 from rat_tf.tuning import oracles, search_settings, trial_runner
-oracles.BEAT, oracles.SILENCE = 0.3, 2.0
+oracles.HEARTBEAT, oracles.TIMEOUT = 0.3, 2.0
 done = []
 def train(self, config, run):
     run.create(config, self._images)
@@ -227,7 +229,7 @@ def test_a_chief_and_two_workers_of_which_one_dies(tmp_path):
     assert status == 0, err
     status, out, err = finish(chief)
     assert status == 0 and "Traceback" not in err, err
-    assert "doomed has not been heard of" in out and "results in" in out
+    assert "doomed has been silent" in out and "results in" in out
     by = {path.parent.name: path.read_text() for path in folder.glob("*/by")}
     (lost,) = [path.parent.name for path in folder.glob("*/hangs")]
     assert len(by) == 10 and by[lost] == "worker" and "doomed" in by.values()

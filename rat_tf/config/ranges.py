@@ -77,7 +77,7 @@ def convert(text: str, kind: str):
         raise ValueError(_KINDS[kind]) from None
 
 
-def is_number(text: str) -> bool:
+def _is_number(text: str) -> bool:
     try:
         return math.isfinite(float(text))
     except ValueError:
@@ -121,7 +121,7 @@ def _range(text: str) -> tuple[list[float], bool]:
     log = [piece.strip() for piece in numbers[2:3]] == ["log"]
     if log:
         del numbers[2]
-    if not 2 <= len(numbers) <= 3 or not all(map(is_number, numbers)):
+    if not 2 <= len(numbers) <= 3 or not all(map(_is_number, numbers)):
         return [], False
     low, high = map(float, numbers[:2])
     if not low < high or (log and low <= 0):

@@ -18,8 +18,9 @@ TINY = {
 BASE = config_lib.Config(**TINY)
 
 
-def parse(text, grid=False, composition=False, **changes):
-    return search_space.parse(text, flag_values.changed_config(BASE, **changes), grid, composition)
+def parse(text, tuner="random", composition=False, **changes):
+    base = flag_values.changed_config(BASE, **changes)
+    return search_space.parse(text, base, tuner, composition)
 
 
 def fake_fit(error, calls):
