@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import methods, networks
+from rat_tf import networks
 from rat_tf.data import examples, preprocess
-from rat_tf.training import loop, optimizers
+from rat_tf.training import build, optimizers
 
 METHODS = ("supervised", "random", "mean_teacher", "vat", "rat", "mixmatch")
 #: (kind, images as a multiple of the unlabelled batch): forward, input gradient, weight gradients.
@@ -55,10 +55,10 @@ def model_of(method: str, network: str, size: int, **changes):
         **changes,
     )
     layer = preprocess.Scale()
-    model = methods.build(config, 10, layer)
+    model = build.method(config, 10, layer)
     if network == "pooled":
         model.network = Pooled()
-    return loop.compiled(model, config, layer(tf.zeros([1, size, size, 3], tf.uint8)))
+    return build.compiled(model, config, layer(tf.zeros([1, size, size, 3], tf.uint8)))
 
 
 class Clock(tf.keras.callbacks.Callback):

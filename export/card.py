@@ -51,7 +51,7 @@ def text(
         counts = json.load(file)["counts"]
     result = run.finished() or {}
     height, width, channels = trained.image_shape
-    supervised = config.method == "supervised"
+    supervised = not config.options.unlabeled
     return CARD.format(
         name=name,
         classes=len(trained.class_names),
@@ -65,7 +65,7 @@ def text(
         channels=channels,
         class_names=", ".join(trained.class_names),
         split=f"seed {config.split_seed}, hash {result.get('split_hash', 'in split.json')}",
-        transforms=f"`{config.transform()!r}`" if config.transforms else "none",
+        transforms=f"`{config.used_transforms}`" if config.transforms else "none",
         network=config.network,
         preprocessing=config.preprocessing,
         weights=weights,

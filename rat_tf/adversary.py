@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from rat_tf import divergences, transforms
+from rat_tf import divergences
+from rat_tf.transforms import composite, spec
 
-ASCENTS = ("paper", "steepest")
-
-
-@dataclasses.dataclass(frozen=True)
-class Xi:
-    """The finite-difference step ξ: a number, or a multiple of the current ε of each transform."""
-
-    value: float
-    relative: bool = False
-
-    @classmethod
-    def parse(cls, text: str) -> Xi:
-        """Reads "1e-6" (absolute) or "0.5eps" (relative to ε)."""
-        number, relative = text.strip(), text.strip().endswith("eps")
-        try:
-            value = float(number[:-3] or 1 if relative else number)
-        except ValueError:
-            value = float("nan")
-        if not 0 < value < float("inf"):
-            raise ValueError(f"expected a number > 0 or a multiple of ε as 0.5eps, got {text!r}")
-        return cls(value, relative)
-
-    def at(self, epsilon):
-        return self.value * epsilon if self.relative else self.value
-
-
+Xi = spec.Xi
 PAPER_XI = Xi(1e-6)
 
 
@@ -47,7 +22,7 @@ class Found(NamedTuple):
 
 
 def search(
-    transform: transforms.Composite,
+    transform: composite.Composite,
     logits: Callable[[tf.Tensor, int], tf.Tensor],
     images: tf.Tensor,
     clean_logits: tf.Tensor,
@@ -77,8 +52,8 @@ def search(
 
     Returns: offsets that are constants to any outer tape.
     """
-    if ascent not in ASCENTS:
-        raise ValueError(f"ascent: expected one of {ASCENTS}, got {ascent!r}")
+    if ascent not in spec.ASCENTS:
+        raise ValueError(f"ascent: expected one of {spec.ASCENTS}, got {ascent!r}")
     clean_logits = tf.stop_gradient(clean_logits)
     direction = list(direction)
     fallback = tf.zeros([tf.shape(images)[0]], tf.bool)

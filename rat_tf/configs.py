@@ -11,171 +11,24 @@ something is wrong, with the file and the flag, 2 a mistake in what was asked fo
 
 from __future__ import annotations
 
-import os
-import pathlib
-import sys
-import tempfile
+import dataclasses
 
-import numpy as np
-import tensorflow as tf
-from absl import flags
-
-from rat_tf import config as config_lib
-from rat_tf import data, errors
-from rat_tf.config import cli, flag_values
-from rat_tf.data import examples
-from rat_tf.experiments import hyperparameters, paper
-from rat_tf.training import loop
-
-BATCH = 4
-SHAPES = {"digits": (8, 8, 1)}  # all others: 32x32 RGB
-CLASSES = {"cifar100": 100}
-SHARED = "shared.cfg"  # nested by rows and no experiment of its own
+from rat_tf import experiments, fields
+from rat_tf.config import cli
 
 
-def files() -> list[str]:
-    """Every flagfile that describes an experiment."""
-    if not os.path.isdir("configs"):
-        raise errors.UserError("expected the folder configs/ here; run from the project's")
-    found = sorted(path.as_posix() for path in pathlib.Path("configs").rglob("*.cfg"))
-    return [path for path in found if os.path.basename(path) != SHARED]
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    check: bool = fields.flag(False, "Try every flagfile under configs/.")
+    steps: bool = fields.flag(True, "Take a training step with each.")
 
 
-def problems(path: str, step: bool = True, **changes) -> list[str]:
-    """What is wrong with a flagfile: parsing, the paper's values, its header, a training step.
-
-    `changes` are flags for the training step alone, such as a smaller network.
-    """
-    try:
-        config = flag_values.config_of_file(path)
-    except errors.UserError as error:
-        return [str(error)]
-    found = deviations(path, config) + missing_promises(path)
-    if step:
-        found += failures(flag_values.config_of_file(path, **changes))
-    return found
-
-
-def deviations(path: str, config: config_lib.Config) -> list[str]:
-    """Flags that are not what the paper says; none for a file that is not a row of the paper."""
-    row = _row(path)
-    if row is None:
-        return []
-    found = []
-    for flag, wanted in hyperparameters.expected(row.dataset, row.config).items():
-        value = getattr(config, flag)
-        if flag == "transforms":
-            value = {t.name: t.epsilon for t in config.transform().transforms}
-            value, wanted = (
-                ",".join(f"{name}:{epsilon:g}" for name, epsilon in epsilons.items())
-                for epsilons in (value, wanted)
-            )
-        elif flag == "xi" and value is not None:
-            value = float(value)
-        if value != wanted:
-            found.append(f"--{flag}: the paper has {wanted}, the file {value}")
-    return found
-
-
-def missing_promises(path: str) -> list[str]:
-    """What the opening comment of a row's flagfile must say and does not."""
-    row = _row(path)
-    if row is None:
-        return []
-    with open(path, encoding="utf-8") as file:
-        lines = [line[1:].strip() for line in file if line.startswith("#")]
-    comment = " ".join(lines)
-    numbers = [name[len("table") :] for name in paper.tables_of(row.path, row.labels)]
-    wanted = [f"{row.shown} %", f"{row.labels:,} labels", *numbers]
-    return [f"its comment does not say {text!r}" for text in wanted if text not in comment]
-
-
-def failures(config: config_lib.Config) -> list[str]:
-    """Builds the model and takes one step; what went wrong."""
-    try:
-        loss, moved = one_step(config)
-    except Exception as error:  # whatever it is, the other files are still to be tried
-        return [f"no training step: {type(error).__name__}: {error}"]
-    if not np.isfinite(loss):
-        return [f"a training step has the loss {loss}"]
-    return [] if moved else ["a training step changes no weight"]
-
-
-def one_step(config: config_lib.Config) -> tuple[float, bool]:
-    """The loss of one step on random images, and whether the weights have moved."""
-    images = _random_data(config)
-    model = loop.build(config, images)
-    before = [variable.numpy() for variable in model.network.trainable_variables]
-    unlabeled = images.unlabeled.images
-    if config.method == "supervised":
-        unlabeled = unlabeled[:0]
-    batch = tf.nest.map_structure(
-        tf.constant, ((images.labeled.images, images.labeled.labels), unlabeled)
-    )
-    observed = model.train_step(batch)  # eagerly: tracing would take most of the time
-    moved = any(
-        not np.array_equal(old, new.numpy())
-        for old, new in zip(before, model.network.trainable_variables)
-    )
-    return float(observed["loss"]), moved
-
-
-def _random_data(config: config_lib.Config) -> data.Data:
-    height, width, channels = SHAPES.get(config.dataset, (32, 32, 3))
-    if config.image_size:
-        height = width = config.image_size
-    shape = (height, width, config.channels or channels)
-    classes = CLASSES.get(config.dataset, 10)
-    random = np.random.default_rng(0)
-    pixels = random.integers(0, 256, (BATCH, *shape), dtype=np.uint8)
-    batch = examples.Examples(pixels, random.integers(0, classes, BATCH))
-    names = tuple(str(label) for label in range(classes))
-    return data.Data(batch, batch, batch, batch, class_names=names, train=batch)
-
-
-def _row(path: str) -> paper.Row | None:
-    """The row of a flagfile at the data set's standard number of labels."""
-    for row in paper.rows():
-        if row.path == path and row.labels == paper.STANDARD_LABELS[row.dataset]:
-            return row
-    return None
-
-
-def table() -> str:
-    """The paper's rows: flagfile, labels, tables, error."""
-    lines = [f"{'flagfile':<44}{'labels':>6}  {'tables':<14}the paper's error, %"]
-    for row in sorted(paper.rows(), key=lambda row: (row.path, row.labels)):
-        numbers = ", ".join(name[len("table") :] for name in paper.tables_of(row.path, row.labels))
-        lines.append(f"{row.path:<44}{row.labels:>6}  {numbers:<14}{row.shown}")
-    return "\n".join(lines)
-
-
-def check(steps: bool) -> int:
-    """Tries every flagfile; the number of those with something wrong."""
-    found = files()
-    wrong = sorted({row.path for row in paper.rows()} - set(found))
-    for path in wrong:
-        print(f"{path}: missing, a row of the paper")
-    with tempfile.TemporaryDirectory() as folder:
-        for path in found:
-            # One cache for all: the ZCA matrix of the random images is fitted once.
-            messages = problems(path, steps, cache_dir=folder)
-            print(f"{path:<44} {'wrong' if messages else 'ok'}", flush=True)
-            for message in messages:
-                print(f"  {path}: {message}", file=sys.stderr)
-            wrong += [path] if messages else []
-    print(f"{len(found)} flagfiles, {len(wrong) or 'none'} wrong")
-    return len(wrong)
-
-
-def main(values) -> None:
-    if not values.check:
-        print(table())
-    elif check(values.steps):
-        sys.exit(1)
+def main(check: bool, steps: bool) -> int:
+    if not check:
+        print(experiments.paper.listing())
+        return 0
+    return 1 if experiments.flagfile_checks.check(steps) else 0
 
 
 if __name__ == "__main__":
-    flags.DEFINE_boolean("check", False, "Try every flagfile under configs/.")
-    flags.DEFINE_boolean("steps", True, "Take a training step with each.")
-    cli.command(main)
+    cli.command(lambda f: main(f.check, f.steps), Flags)

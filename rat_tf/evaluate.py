@@ -14,72 +14,63 @@ import dataclasses
 import json
 import os
 
-import tensorflow as tf
-from absl import flags
-from sklearn import metrics
-
 from rat_tf import config as config_lib
-from rat_tf import errors, files
+from rat_tf import fields, files, plots, training
 from rat_tf.config import cli
-from rat_tf.plots import evaluation as plots
-from rat_tf.training import checkpoints as checkpoints_lib
-from rat_tf.training import devices, evaluation, loop, run_folder
+
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    run_dir: str = fields.flag(None, "Folder of a run of rat_tf.train.")
+    weights: str = fields.flag("best", "Which weights to look at.", choices=config_lib.WEIGHTS)
+    images: int = fields.flag(500, "Images for the robustness curves.", fields.at_least(1))
+    data_dir: str = fields.flag("", "TFDS folder, if it is not where it was in training.")
+
+
+FILES = (
+    *("report.json", "per_class.csv", "robustness.csv"),
+    *("confusion.png", "calibration.png", "robustness.png"),
+)
 
 
 def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -> dict:
-    run = run_folder.Run(run_dir)
+    # The run, its weights and its images.
+    run = training.run_folder.Run(run_dir)
     config = run.config()
     changes = {"data_dir": data_dir} if data_dir else {}
+    trained = training.weights.load(run, config, weights)
     loaded = run.load(dataclasses.replace(config, **changes))
-    devices.set_precision(config)
     examples = loaded.test if len(loaded.test) else loaded.validation
-    model = loop.build(config, loaded)
-    checkpoint = checkpoints_lib.Checkpoints(model, run, config.interval)
-    network = restore(model, checkpoint, weights, run, config)
 
-    logits = evaluation.predict(model, network, examples.images)
-    report = {"weights": weights, **evaluation.describe(logits, examples.labels)}
+    # Error and calibration.
+    measure = training.evaluation
+    logits = measure.predict(trained, examples.images)
+    report = {"weights": weights, **measure.describe(logits, examples.labels)}
     print(f"{run_dir}, {weights} weights, {len(examples)} images")
     print(
         "error {error:.2%}, 95 % interval {error_interval[0]:.2%} to {error_interval[1]:.2%}; "
         "expected calibration error {calibration_error:.2%}".format(**report)
     )
-    table = evaluation.per_class(logits, examples.labels, loaded.class_names)
+    table = measure.per_class(logits, examples.labels, loaded.class_names)
     print(_columns(table))
-
     folder = os.path.join(run_dir, "evaluation")
     os.makedirs(folder, exist_ok=True)
-    files.write(os.path.join(folder, "report.json"), json.dumps(report, indent=2) + "\n")
-    files.write(os.path.join(folder, "per_class.csv"), files.csv_text(table, table[0]))
-    confusion = metrics.confusion_matrix(
-        examples.labels, logits.argmax(-1), labels=range(len(loaded.class_names))
-    )
-    plots.confusion(os.path.join(folder, "confusion.png"), confusion, loaded.class_names)
-    plots.calibration(
-        os.path.join(folder, "calibration.png"), evaluation.reliability(logits, examples.labels)
-    )
+    path = {name: os.path.join(folder, name) for name in FILES}
+    files.write(path["report.json"], json.dumps(report, indent=2) + "\n")
+    files.write(path["per_class.csv"], files.csv_text(table, table[0]))
+    confusion = measure.confusion(logits, examples.labels, len(loaded.class_names))
+    plots.evaluation.confusion(path["confusion.png"], confusion, loaded.class_names)
+    bins = measure.reliability(logits, examples.labels)
+    plots.evaluation.calibration(path["calibration.png"], bins)
 
+    # Robustness to every transformation.
     subset = examples.take(slice(images))
-    curves = evaluation.robustness(model, network, subset.images, subset.labels, config)
-    files.write(os.path.join(folder, "robustness.csv"), files.csv_text(curves, curves[0]))
-    plots.robustness(os.path.join(folder, "robustness.png"), curves)
+    padding = config.padding or "zeros"
+    curves = measure.robustness(trained, subset.images, subset.labels, padding)
+    files.write(path["robustness.csv"], files.csv_text(curves, curves[0]))
+    plots.evaluation.robustness(path["robustness.png"], curves)
     print(f"figures and tables in {folder}")
     return report
-
-
-def restore(model, checkpoint, weights: str, run: run_folder.Run, config) -> tf.keras.Model:
-    """Loads the named weights and returns the network that has them."""
-    step = checkpoint.restore()
-    monitor = config.monitor(weights)
-    if monitor not in model.candidates:
-        raise errors.UserError(
-            f"--weights={weights}: {run.folder} was trained without averaged weights (--ema_decay)"
-        )
-    if not step or not checkpoint.best_step[monitor].numpy():
-        raise errors.UserError(f"--run_dir: {run.folder} has no validated checkpoint yet")
-    if weights != "last":
-        checkpoint.restore_best(monitor)
-    return model.candidates[monitor]
 
 
 def _columns(rows: list[dict]) -> str:
@@ -94,8 +85,4 @@ def _columns(rows: list[dict]) -> str:
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("run_dir", None, "Folder of a run of rat_tf.train.", required=True)
-    flags.DEFINE_enum("weights", "best", config_lib.WEIGHTS, "Which weights to look at.")
-    flags.DEFINE_integer("images", 500, "Images for the robustness curves.", lower_bound=1)
-    flags.DEFINE_string("data_dir", None, "TFDS folder, if it is not where it was in training.")
-    cli.command(lambda f: main(f.run_dir, f.weights, f.images, f.data_dir))
+    cli.command(lambda f: main(f.run_dir, f.weights, f.images, f.data_dir), Flags)

@@ -1,4 +1,4 @@
-"""A flag as a field of a dataclass: its help, its check, and the methods that it is for."""
+"""A flag as a field of a dataclass: its default, its help, its check. Rooms declare theirs so."""
 
 from __future__ import annotations
 
@@ -11,85 +11,73 @@ from absl import flags
 from rat_tf import errors
 
 
-def flag(default, group: str, text: str, check=None, choices=None):
+def flag(default, text: str, check=None, choices=None, parse=None, group: str = "Method"):
     """A field with all that a flag needs.
 
-    A `default` that is a dictionary holds one for each method that has a use for the flag. The
-    field itself is then None until the method is known, and stays None for the other methods.
+    Args:
+      default: the value without the flag; as text if the flag has a `parse`; None: required.
+      text: the help.
+      check: maps a value to what is wrong with it, or None.
+      choices: the values that it may have.
+      parse: maps the text to the value; raises ValueError with what was expected and found.
+      group: the section of the help. Flags of "Machine" do not change what is computed.
     """
-    defaults = default if isinstance(default, dict) else None
     return dataclasses.field(
-        default=None if defaults else default,
-        metadata={
-            "group": group,
-            "help": text,
-            "check": check,
-            "choices": choices,
-            "defaults": defaults,
-        },
+        default=default,
+        metadata={"help": text, "check": check, "choices": choices, "parse": parse, "group": group},
     )
 
 
-def resolve(config, method: str) -> None:
-    """Fills the flags whose default depends on the method; refuses those it has no use for."""
-    for field in dataclasses.fields(config):
-        defaults, value = field.metadata["defaults"], getattr(config, field.name)
-        if defaults is None:
-            continue
-        if method in defaults:
-            value = defaults[method] if value is None else value
-            object.__setattr__(config, field.name, value)  # frozen, but still being made
-        elif value is not None:
-            raise errors.UserError(
-                f"--{field.name}: method {method} has no use for it; it is for "
-                f"{', '.join(defaults)}"
-            )
+def inherit(cls: type) -> type:
+    """A decorator under @dataclass: a plain new default keeps the help and checks of its base.
+
+    So that a subclass can say `consistency: float = 20.0`.
+    """
+    for name in cls.__dict__.get("__annotations__", {}):
+        value = cls.__dict__.get(name)
+        above = (getattr(base, "__dataclass_fields__", {}).get(name) for base in cls.__mro__[1:])
+        inherited = next(filter(None, above), None)
+        if inherited is not None and not isinstance(value, dataclasses.Field):
+            setattr(cls, name, dataclasses.field(default=value, metadata=inherited.metadata))
+    return cls
 
 
-def useless(field, method: str) -> bool:
-    """Whether a flag is for other methods than this one."""
-    defaults = field.metadata["defaults"]
-    return defaults is not None and method not in defaults
-
-
-def problem(field, value) -> str | None:
-    """What is wrong with a flag's value: expected and found; None if nothing is."""
-    choices, check = field.metadata["choices"], field.metadata["check"]
-    if value is None and field.metadata["defaults"]:
-        return None
-    if choices and value not in choices:
+def value_of(field: dataclasses.Field, value):
+    """The value that a flag's field holds: parsed, checked, or a UserError that names the flag."""
+    parse, choices, check = (field.metadata[key] for key in ("parse", "choices", "check"))
+    problem = None
+    if parse and isinstance(value, str):
+        try:
+            return parse(value)
+        except ValueError as error:
+            problem = str(error)
+    elif choices and value not in choices:
         hint = errors.did_you_mean(str(value), choices)
-        return f"expected one of {', '.join(choices)}, got {value!r}{hint}"
-    return check(value) if check else None
+        problem = f"expected one of {', '.join(filter(None, choices))}, got {value!r}{hint}"
+    elif check:
+        problem = check(value)
+    if problem:
+        raise errors.UserError(f"--{field.name}: {problem}")
+    return value
 
 
-def default_text(field) -> str:
-    """The default as the help shows it: 0.003; pi_model 0.0003."""
-
-    def shown(value):
-        return str(value).lower() if field.type == "bool" else str(value)
-
-    defaults = field.metadata["defaults"]
-    if defaults is None:
-        return shown(field.default)
-    by_value: dict[str, list[str]] = {}
-    for method, value in defaults.items():
-        by_value.setdefault(shown(value), []).append(method)
-    return "; ".join(f"{', '.join(methods)}: {value}" for value, methods in by_value.items())
+def text_of(value) -> str:
+    """A value as a flagfile has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 _DEFINE = {
-    "str": flags.DEFINE_string,
     "int": flags.DEFINE_integer,
     "float": flags.DEFINE_float,
     "bool": flags.DEFINE_boolean,
+    "list[str]": flags.DEFINE_multi_string,
 }
 
 
-def define(config_class, registry) -> None:
-    """Defines one absl flag per field."""
-    for field in dataclasses.fields(config_class):
-        _DEFINE[field.type](field.name, field.default, field.metadata["help"], flag_values=registry)
+def define(field: dataclasses.Field, registry: flags.FlagValues) -> None:
+    """Defines the absl flag of a field."""
+    kind = _DEFINE.get(field.type, flags.DEFINE_string)
+    kind(field.name, field.default, field.metadata["help"], flag_values=registry)
 
 
 # ---- checks: None where a value is right, else what was expected and found
@@ -104,22 +92,9 @@ def at_least(low):
 
 
 positive = expect(lambda value: 0 < value < math.inf, "a number > 0")
-seed = expect(lambda value: 0 <= value < 2**31, "a number from 0 to below 2^31")
-fraction = expect(lambda value: 0 <= value < 1, "a number from 0 to below 1")
+seed = expect(lambda value: 0 <= value < 2**31, "a number in [0, 2^31)")
+fraction = expect(lambda value: 0 <= value < 1, "a number in [0, 1)")
 
 
 def pattern(regular_expression: str, expected: str):
     return expect(lambda value: re.fullmatch(regular_expression, value), expected)
-
-
-def parsed_by(parse):
-    """A check that leaves the verdict, and the words, to the parser of the value."""
-
-    def check(value):
-        try:
-            parse(value)
-        except ValueError as error:
-            return str(error)
-        return None
-
-    return check

@@ -12,146 +12,45 @@ nothing but seeds; runs that cannot be used are named in the report and here.
 
 from __future__ import annotations
 
-import base64
-import html
+import dataclasses
 import os
-import re
 import sys
 
-from absl import flags
-
-from rat_tf import errors, files
+from rat_tf import errors, experiments, fields
 from rat_tf.config import cli
-from rat_tf.experiments import comparison, curves, paper, results, tables
-from rat_tf.plots import report as pictures
-from rat_tf.training import run_folder
+from rat_tf.experiments import paper
 
-EXAMPLES = 12  # runs of which the page shows adversarial examples
-STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
-  color: #222; background: #fff }
-h1, h2 { line-height: 1.2 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc }
-table { display: block; overflow-x: auto; border-collapse: collapse;
-  font-variant-numeric: tabular-nums }
-th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #e4e4e4 }
-th:not(:first-child), td:not(:first-child) { white-space: nowrap }
-th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid #888 }
-img { max-width: 100%; height: auto; margin: .5rem 0 }
-.note { color: #555; font-size: .87em; max-width: 60rem } .bad { color: #a00 }
-code { font-size: .9em; overflow-wrap: anywhere }
-"""
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    paper: str = fields.flag("", f"A table of the paper: {', '.join(paper.TABLES)}.")
+    output: str = fields.flag("report", "Folder of the report.")
 
 
 def main(folders: list[str], table: str, output: str) -> None:
+    # What was asked for.
     if not folders:
         raise errors.UserError("expected run folders, or folders of them")
     whole = paper.table(table) if table else None
     if os.path.exists(output) and not os.path.isdir(output):
         raise errors.UserError(f"--output: expected a folder, but {output} is a file")
+
+    # Results, grouped by protocol and compared.
+    results = experiments.results
     found, problems = results.read(results.find(folders))
     groups, odd = results.group(found)
-    sections, left_out = comparison.sections(groups, table)
+    sections, left_out = experiments.comparison.sections(groups, table)
     problems += odd + left_out
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
     if not any(line.group for section in sections for line in section.lines):
         raise errors.UserError(f"no result to report in {', '.join(folders)}")
-    write(output, sections, problems, whole)
 
-
-def write(output: str, sections, problems, table: paper.Table | None) -> None:
-    """All files of the report."""
-    os.makedirs(output, exist_ok=True)
-    made = [tables.tables(section) for section in sections]
-    flat = [one for several in made for one in several]
-    texts = {
-        "tables.md": "\n".join(map(tables.markdown, flat)),
-        "tables.tex": "\n".join(map(tables.latex, flat)),
-        "tables.csv": tables.csv_text(sections),
-    }
-    body = []
-    for section, several in zip(sections, made):
-        body += [f"<h2>{html.escape(section.title)}</h2>", *map(tables.html_table, several)]
-        body += [_image(path, title) for path, title in _figures(output, section)]
-    body += _examples(sections)
-    title = table.title if table else "Report"
-    remarks = f"{len(problems) or 'no'} remark{'' if len(problems) == 1 else 's'}"
-    counts = f"{_count(sections)} runs; {remarks}"
-    if table and table.note:
-        body.insert(0, f'<p class="note">{html.escape(table.note)}</p>')
-    texts["report.html"] = _page(title, counts, problems, body)
-    for name, text in texts.items():
-        files.write(os.path.join(output, name), text)
-    print(texts["tables.md"])
-    print(f"{counts}; see {os.path.join(output, 'report.html')}")
-
-
-def _count(sections) -> int:
-    return sum(len(line.group.results) for s in sections for line in s.lines if line.group)
-
-
-def _figures(output: str, section: comparison.Section) -> list[tuple[str, str]]:
-    """Draws what there is to draw of a section; paths and titles."""
-    stem = re.sub(r"\W+", "-", section.title).strip("-")
-    drawn = []
-    ours, theirs = curves.against_labels(section.lines)
-    if ours or theirs:
-        path = os.path.join(output, f"labels-{stem}.png")
-        pictures.against_labels(path, ours, theirs, section.title)
-        drawn.append((path, "Error against the number of labels"))
-    panels = curves.training(section.lines)
-    if panels:
-        path = os.path.join(output, f"curves-{stem}.png")
-        pictures.training_curves(path, panels, section.title)
-        drawn.append((path, "Validation error during training"))
-    return drawn
-
-
-def _examples(sections) -> list[str]:
-    """The summary of one run of each group that transforms images."""
-    shown = [
-        line.group.results[0]
-        for section in sections
-        for line in section.lines
-        if line.group and line.group.config.transforms is not None
-    ]
-    there = [r for r in shown if os.path.exists(run_folder.Run(r.folder).summary)]
-    if not there:
-        return []
-    body = ["<h2>Adversarial examples</h2>"]
-    for result in there[:EXAMPLES]:
-        title = f"{result.folder}: test error {result.error:.2f} %"
-        body.append(_image(run_folder.Run(result.folder).summary, title))
-    if there[EXAMPLES:]:
-        body.append(
-            f'<p class="note">and {len(there) - EXAMPLES} more, summary.png of each run</p>'
-        )
-    return body
-
-
-def _image(path: str, title: str) -> str:
-    """Within the page itself, so that it can be sent as one file."""
-    with open(path, "rb") as file:
-        data = base64.b64encode(file.read()).decode()
-    title = html.escape(title)
-    return f'<p class="note">{title}</p>\n<img alt="{title}" src="data:image/png;base64,{data}">'
-
-
-def _page(title: str, counts: str, problems, body: list[str]) -> str:
-    listed = "".join(f"<li><code>{html.escape(problem)}</code></li>" for problem in problems)
-    newline = "\n"  # no backslash may stand in the braces below before Python 3.12
-    remarks = f'<h2 class="bad">Remarks</h2><ul>{listed}</ul>' if problems else ""
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>
-<style>{STYLE}</style></head><body>
-<h1>{html.escape(title)}</h1><p>{html.escape(counts)}</p>
-{newline.join(body)}
-{remarks}
-</body></html>
-"""
+    # The report.
+    experiments.page.write(output, sections, problems, whole)
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("paper", "", f"A table of the paper: {', '.join(paper.TABLES)}.")
-    flags.DEFINE_string("output", "report", "Folder of the report.")
-    cli.command(lambda f, rest: main(rest, f.paper, f.output), positional=True)
+    cli.command(
+        lambda f: main(list(f.rest), f.paper, f.output), Flags, positional=True, tensorflow=False
+    )

@@ -36,50 +36,48 @@ import shlex
 import signal
 import sys
 
-from rat_tf import config as config_lib
+from rat_tf import errors, training, tuning
 from rat_tf.config import cli
-from rat_tf.tuning import search_settings, search_space
 
 
-def main(config: config_lib.Config) -> None:
-    role = search_settings.role()
-    settings = search_settings.from_flags(config)
-    space = search_space.parse(settings.search, config, settings.tuner, settings.search_composition)
-    search_settings.check_folder(settings, config)
+def main(parsed: cli.Parsed) -> int:
+    # What to search, and where: all mistakes in flags are found here.
+    if parsed.values["run_dir"]:
+        raise errors.UserError("--run_dir: every trial has a folder of its own in --output")
+    config, role = parsed.config, tuning.search_settings.role()
+    settings = parsed.own.resolved(config)
+    space = tuning.search_space.parse(
+        settings.search, config, settings.tuner, settings.search_composition
+    )
+    tuning.search_settings.check_folder(settings, config)
+    cli.import_tensorflow_quietly()
 
-    # TensorFlow and KerasTuner, which take seconds, when the flags are right.
-    import grpc
-
-    from rat_tf.training import checkpoints
-    from rat_tf.tuning import trial_runner, trials
-
+    # The trials.
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        trial_runner.search(settings, space, role)
-    except (checkpoints.Interrupted, KeyboardInterrupt):
+        tuning.trial_runner.search(settings, space, role)
+    except (training.checkpoints.Interrupted, KeyboardInterrupt):
         print("\ninterrupted; the same command resumes the search", file=sys.stderr)
-        sys.exit(checkpoints.STOPPED)
-    except grpc.RpcError as error:
+        return cli.STOPPED
+    except tuning.oracles.ChiefLost as error:
         print(f"\nthe chief does not answer ({error.code().name.lower()}); start it again, then "
               "the same command resumes the search", file=sys.stderr)  # fmt: skip
-        sys.exit(checkpoints.STOPPED)
+        return cli.STOPPED
     finally:
         signal.signal(signal.SIGTERM, handler)
     if role == "worker":
         print("no more trials; the chief writes the results")
-        return
-    print("\n" + trials.report(settings.output, settings.text(), config))
+        return 0
+
+    # The results.
+    print("\n" + tuning.trials.report(settings.output, settings.text(), config))
     print(f"\nresults in {settings.output}")
     best = os.path.join(settings.output, "best")
     if os.path.exists(f"{best}.cfg"):
-        print("to train and test with the best flags:")
         command = ["python", "-m", "rat_tf.train", f"--flagfile={best}.cfg", f"--run_dir={best}"]
-        print(shlex.join(command))
+        print("to train and test with the best flags:", shlex.join(command), sep="\n")
+    return 0
 
 
 if __name__ == "__main__":
-    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
-        print(cli.help_text(__doc__), search_settings.help_text(), sep="\n\n")
-        sys.exit()
-    search_settings.define_flags()
-    cli.run(main)
+    cli.command(main, tuning.search_settings.Settings, training=True, tensorflow=False)

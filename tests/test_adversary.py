@@ -7,6 +7,7 @@ from scipy import special
 from sklearn import datasets
 
 from rat_tf import adversary, networks, transforms
+from rat_tf.transforms import spec
 
 RNG = np.random.default_rng(0)
 SHAPE = (3, 4, 2)
@@ -14,7 +15,7 @@ X = RNG.normal(size=(6, *SHAPE))
 W, W2 = RNG.normal(size=(24, 5)), RNG.normal(size=(5, 5))
 NOISE = transforms.parse("noise:2")
 ALL = transforms.parse("noise:0.5,channel:0.1,affine:0.2,tps:0.4,flow:0.3")
-both_ascents = pytest.mark.parametrize("ascent", adversary.ASCENTS)
+both_ascents = pytest.mark.parametrize("ascent", spec.ASCENTS)
 
 
 def linear(images, iteration=0):
@@ -96,7 +97,7 @@ def test_offsets_have_the_norms_epsilon(ascent):
 
 
 def test_steepest_fills_the_ball_of_the_norm():
-    paper, steepest = (search(ALL, ascent=ascent).offsets for ascent in adversary.ASCENTS)
+    paper, steepest = (search(ALL, ascent=ascent).offsets for ascent in spec.ASCENTS)
     np.testing.assert_allclose(np.linalg.svd(steepest[2], compute_uv=False), 0.2, rtol=1e-9)
     assert np.linalg.svd(paper[2], compute_uv=False)[:, 1].max() < 0.19
     np.testing.assert_allclose(steepest[1], 0.1 * np.sign(paper[1]), rtol=1e-12)

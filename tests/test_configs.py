@@ -8,9 +8,8 @@ import sys
 import pytest
 
 from rat_tf import config as config_lib
-from rat_tf import configs
 from rat_tf.config import flag_values
-from rat_tf.experiments import paper
+from rat_tf.experiments import flagfile_checks, paper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
@@ -25,13 +24,13 @@ def copy(tmp_path, monkeypatch):
 
 
 def test_every_flagfile_is_what_the_paper_says():
-    found = {path: configs.problems(path, step=False) for path in configs.files()}
+    found = {path: flagfile_checks.problems(path, step=False) for path in flagfile_checks.files()}
     assert {path: wrong for path, wrong in found.items() if wrong} == {}
 
 
 def test_every_row_has_a_flagfile_and_every_flagfile_of_the_paper_a_row():
     rows = {row.path for row in paper.rows()}
-    assert rows == {path for path in configs.files() if path.startswith(paper.FOLDER)}
+    assert rows == {path for path in flagfile_checks.files() if path.startswith(paper.FOLDER)}
 
 
 def test_a_row_that_stands_in_several_tables_has_one_number():
@@ -57,7 +56,7 @@ def test_a_row_of_each_method_trains_a_step(method, tmp_path):
     names = {"rat": "rat_channel_tps"}
     path = f"{paper.FOLDER}/cifar10/{names.get(method, method)}.cfg"
     small = {"network": "wrn-10-1", "image_size": 16, "cache_dir": str(tmp_path)}
-    assert configs.problems(path, **small) == []
+    assert flagfile_checks.problems(path, **small) == []
     assert flag_values.config_of_file(path).method == method
 
 
@@ -79,7 +78,7 @@ def test_a_wrong_flag_is_named(copy, name, old, new, words):
     text = (copy / path).read_text()
     assert old in text
     (copy / path).write_text(text.replace(old, new, 1))
-    (message,) = configs.problems(path, step=False)
+    (message,) = flagfile_checks.problems(path, step=False)
     assert [word for word in words if word not in message + ","] == []
 
 
@@ -87,10 +86,12 @@ def test_a_step_that_fails_is_a_problem_of_that_file(monkeypatch):
     def broken(*_):
         raise ValueError("no network")
 
-    monkeypatch.setattr(configs.train, "build", broken)
-    assert configs.problems("configs/digits50.cfg") == ["no training step: ValueError: no network"]
-    monkeypatch.setattr(configs, "one_step", lambda config: (float("nan"), True))
-    assert configs.problems("configs/digits50.cfg") == ["a training step has the loss nan"]
+    monkeypatch.setattr(flagfile_checks.build, "build", broken)
+    assert flagfile_checks.problems("configs/digits50.cfg") == [
+        "no training step: ValueError: no network"
+    ]
+    monkeypatch.setattr(flagfile_checks, "one_step", lambda config: (float("nan"), True))
+    assert flagfile_checks.problems("configs/digits50.cfg") == ["a training step has the loss nan"]
 
 
 def _run(folder, *arguments):

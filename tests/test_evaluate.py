@@ -12,7 +12,7 @@ from tests.test_train import TINY
 
 
 def test_the_command_on_a_run(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(evaluate.evaluation, "LARGEST", {"noise": 3.0, "affine": 0.8})
+    monkeypatch.setattr(evaluate.training.evaluation, "LARGEST", {"noise": 3.0, "affine": 0.8})
     flags = {**TINY, "labels": 100, "iterations": 40, "validate_every": 20, "augment_shift": 0}
     train.main(config_lib.Config(**flags, tensorboard=False, run_dir=str(tmp_path)))
     trained = json.loads((tmp_path / "result.json").read_text())
@@ -46,5 +46,5 @@ def test_averaged_weights_of_a_run_without_them_are_refused(tmp_path):
     flags |= {"method": "supervised", "labels": 0, "consistency_rampup": None}
     train.main(config_lib.Config(**flags, run_dir=str(tmp_path)))
     assert json.loads((tmp_path / "result.json").read_text())["labels"] > 1000
-    with pytest.raises(errors.UserError, match="--weights=ema.*--ema_decay"):
+    with pytest.raises(errors.UserError, match="--weights.*--ema_decay"):
         evaluate.main(str(tmp_path), "ema", images=1)

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from rat_tf import errors, moons
+from rat_tf.experiments import two_moons
 
 
 def command(*arguments):
@@ -24,7 +25,7 @@ def rotated():
     """Points and centres as complex numbers, angles, and the rotation that is to turn them."""
     rng = np.random.default_rng(0)
     z, c = (rng.normal(size=(2, 7)) + 1j * rng.normal(size=(2, 7))).reshape(2, 7)
-    return z, c, rng.uniform(-4, 4, 7), moons.Rotation(0.2, pairs(c))
+    return z, c, rng.uniform(-4, 4, 7), two_moons.Rotation(0.2, pairs(c))
 
 
 def pairs(z):
@@ -64,25 +65,25 @@ def test_rotation_gradient_is_the_tangent(rotated, start):
 
 def test_sample_is_the_paper_s():
     for seed in range(3):
-        labeled, unlabeled = moons.sample(seed)
+        labeled, unlabeled = two_moons.sample(seed)
         assert np.bincount(labeled.labels).tolist() == [10, 10]
         assert np.bincount(unlabeled.labels).tolist() == [30, 30]
         points = np.concatenate([labeled.points, unlabeled.points])
         labels = np.concatenate([labeled.labels, unlabeled.labels])
         assert len(np.unique(points, axis=0)) == 80
         # Were a centre wrong, the points would not be at distance 1 from it.
-        radius = np.linalg.norm(points - moons.CENTRES[labels], axis=1)
+        radius = np.linalg.norm(points - two_moons.CENTRES[labels], axis=1)
         assert abs(radius.mean() - 1) < 0.05 and 0.05 < radius.std() < 0.15
-        np.testing.assert_array_equal(moons.sample(seed)[0].points, labeled.points)
-        assert not np.array_equal(moons.sample(seed + 1)[0].points, labeled.points)
+        np.testing.assert_array_equal(two_moons.sample(seed)[0].points, labeled.points)
+        assert not np.array_equal(two_moons.sample(seed + 1)[0].points, labeled.points)
 
 
 def test_rotation_keeps_every_point_on_its_semicircle():
-    semicircles = moons.moons(200)
-    rotation, noise = moons.compared(semicircles)["RAT, ε = 0.3 + rotation"]
+    semicircles = two_moons.moons(200)
+    rotation, noise = two_moons.compared(semicircles)["RAT, ε = 0.3 + rotation"]
     assert noise.epsilon == 0.3 and rotation.epsilon == pytest.approx(np.pi / 18)
     moved = rotation.apply(semicircles.points, np.full((200, 1), rotation.epsilon))
-    centres = moons.CENTRES[semicircles.labels]
+    centres = two_moons.CENTRES[semicircles.labels]
     np.testing.assert_allclose(np.linalg.norm(moved - centres, axis=1), 1, atol=1e-5)
     step = np.linalg.norm(moved - semicircles.points, axis=1)
     np.testing.assert_allclose(step, 2 * np.sin(np.pi / 36), atol=1e-5)
@@ -131,8 +132,8 @@ def test_a_failed_write_leaves_the_old_picture(tmp_path, monkeypatch):
             raise OSError("no space left on device")
 
     for name, value in (("train", None), ("error", 0.5), ("panel", None)):
-        monkeypatch.setattr(moons, name, lambda *_, value=value: value)
-    monkeypatch.setattr(moons.plots, "draw", lambda *_: FullDisk())
+        monkeypatch.setattr(two_moons, name, lambda *_, value=value: value)
+    monkeypatch.setattr(moons.plots.moons, "draw", lambda *_: FullDisk())
     output = tmp_path / "figure.png"
     output.write_text("old")
     with pytest.raises(OSError, match="no space"):

@@ -8,9 +8,9 @@ from tensorflow.python.framework import kernels
 
 from benchmarks import steps
 from rat_tf import config as config_lib
-from rat_tf import methods, transforms
+from rat_tf import transforms
 from rat_tf.data import preprocess
-from rat_tf.training import loop
+from rat_tf.training import build as build_lib
 
 TRANSFORMS = "noise:1,channel:0.001,affine:0.6,tps:1,flow:0.01"
 OPTIONS = {
@@ -32,8 +32,8 @@ def build(name, **changes):
         **changes,
     )
     layer = preprocess.Scale()
-    model = methods.build(config, 10, layer)
-    return loop.compiled(model, config, layer(tf.zeros([1, 8, 8, 3], tf.uint8)))
+    model = build_lib.method(config, 10, layer)
+    return build_lib.compiled(model, config, layer(tf.zeros([1, 8, 8, 3], tf.uint8)))
 
 
 def batch(name):
@@ -168,12 +168,16 @@ def test_xla_compiles_a_step_once():
     assert "f32[8,8,8,3]" in first and all(other == first for other in others)
 
 
+def sampler(**flags):
+    return build_lib.transform(config_lib.Config(**flags)).transforms[1].sampler
+
+
 def test_warps_on_gpus_are_by_a_sampler_that_they_have(monkeypatch):
-    assert config_lib.Config().transform().transforms[1].sampler == "resampler"
-    assert config_lib.Config(jit_compile=True).transform().transforms[1].sampler == "gather"
+    assert sampler() == "resampler"
+    assert sampler(jit_compile=True) == "gather"
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [f"{kind}:0"])
-    assert config_lib.Config().transform().transforms[1].sampler == "gather"
+    assert sampler() == "gather"
     assert transforms.parse("affine:1").transforms[0].sampler == "gather"
-    assert config_lib.Config(sampler="resampler").transform().transforms[1].sampler == "resampler"
+    assert sampler(sampler="resampler") == "resampler"
     registered = kernels.get_registered_kernels_for_op("Addons>Resampler").kernel
     assert {kernel.device_type for kernel in registered} == {"CPU"}

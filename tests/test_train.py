@@ -18,7 +18,8 @@ import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import data, errors, train
-from rat_tf.training import checkpoints, run_folder
+from rat_tf.config import cli
+from rat_tf.training import run_folder
 from tests.data import make
 
 TINY = {
@@ -183,13 +184,15 @@ def test_killed_and_started_again_is_as_if_never_killed(whole, tmp_path):
     status, _, _ = finish(process)
     assert status == -signal.SIGKILL
     status, out, err = finish(start(tmp_path))
-    assert status == 0 and "going on from step" in out, err
+    assert status == 0 and "resuming from step" in out, err
     assert_same_run(tmp_path, whole)
 
 
 SIGNALLED = """
 import os, signal
-from rat_tf import cli, train, watching
+from rat_tf import train
+from rat_tf.config import cli
+from rat_tf.training import callbacks as watching
 shown = watching.Progress.on_train_batch_end
 def signalled(self, batch, logs=None):
     shown(self, batch, logs)
@@ -205,11 +208,11 @@ def test_sigterm_saves_in_the_middle_of_an_interval_and_goes_on(whole, tmp_path)
     first = subprocess.run(
         [sys.executable, "-c", SIGNALLED, *arguments], capture_output=True, text=True, check=False
     )
-    assert first.returncode == checkpoints.STOPPED
+    assert first.returncode == cli.STOPPED
     assert "SIGTERM: saved" in first.stderr and "Traceback" not in first.stderr
     assert not os.path.exists(tmp_path / "result.json")
     status, out, err = finish(start(tmp_path))
-    assert status == 0 and "going on from step 10" in out, err
+    assert status == 0 and "resuming from step 10" in out, err
     assert_same_run(tmp_path, whole)
 
 
@@ -222,7 +225,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(whole, tmp_path)
     (tmp_path / "checkpoints" / "checkpoint").write_bytes(b"")  # TensorFlow's own list of them
     status, out, err = finish(start(tmp_path))
     assert status == 0 and "step-24 cannot be read" in err and "Traceback" not in err
-    assert "going on from step 20" in out
+    assert "resuming from step 20" in out
     assert_same_run(tmp_path, whole)
 
 

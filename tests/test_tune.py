@@ -13,8 +13,8 @@ import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import errors, train, tune
-from rat_tf.config import flag_values
-from rat_tf.training import checkpoints, loop, run_folder
+from rat_tf.config import cli, flag_values
+from rat_tf.training import loop, run_folder
 from rat_tf.tuning import search_settings
 from tests.tuning import searches
 
@@ -118,15 +118,10 @@ def test_best_cfg_is_a_flagfile_of_train(searched, tmp_path):
 
 @pytest.fixture
 def in_process(monkeypatch):
-    """The command in this process, with flags of its own."""
+    """The command in this process, from its arguments to its exit status."""
 
     def call(*arguments):
-        registry = search_settings.flags.FlagValues()
-        monkeypatch.setattr(search_settings.flags, "FLAGS", registry)
-        flag_values.define_flags(registry)
-        search_settings.define_flags(registry)
-        registry(["tune", *arguments])
-        tune.main(config_lib.Config(**flag_values.of_flags(registry)))
+        return tune.main(cli.parse(arguments, search_settings.Settings, training=True))
 
     return call
 
@@ -169,15 +164,13 @@ def test_sigterm_leaves_a_search_that_goes_on(tmp_path, in_process, monkeypatch,
 
     monkeypatch.setattr(loop, "fit", signalled)
     same = command(tmp_path / "out")[3:]
-    with pytest.raises(SystemExit) as ended:
-        in_process(*same)
-    assert ended.value.code == checkpoints.STOPPED
+    assert in_process(*same) == cli.STOPPED
     assert "interrupted; the same command" in capsys.readouterr().err
     monkeypatch.setattr(loop, "fit", fit)
     in_process(*same)
     out = capsys.readouterr().out
     assert "resuming after 2 trials" in out and "results in" in out
-    assert len(calls) == 10 and len({c.transforms for c, _ in calls}) == 10
+    assert len(calls) == 10 and len({str(c.transforms) for c, _ in calls}) == 10
     # More of a grid than there is changes nothing; the table is shown again.
     in_process(*same, "--max_trials=20")
     assert len(calls) == 10 and "results in" in capsys.readouterr().out
@@ -200,13 +193,12 @@ def train(self, config, run):
         open(os.path.join(run.folder, "hangs"), "w").close()
         time.sleep(1000)
     time.sleep(0.5)
-    error = abs(config.transform().transforms[1].epsilon - 0.4)
+    error = abs(config.transforms.epsilons["affine"] - 0.4)
     files.write(run.metrics, f"step,seconds,val_error\\n2,0.5,{error}\\n")
     files.write(os.path.join(run.folder, "by"), os.environ["KERASTUNER_TUNER_ID"])
     return "finished"
 trial_runner.Runner._train = train
-search_settings.define_flags()
-cli.run(tune.main)
+cli.command(tune.main, search_settings.Settings, training=True, tensorflow=False)
 """
 
 

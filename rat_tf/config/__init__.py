@@ -1,5 +1,5 @@
-"""Flags: the table of all of them, their parsing, the command line."""
+"""Flags: the table of all of them, their parsing, the command line. No TensorFlow here."""
 
-from rat_tf.config.table import METHODS, WEIGHTS, Config
+from rat_tf.config.table import FLAGS, METHODS, WEIGHTS, Config, is_used
 
-__all__ = ["METHODS", "WEIGHTS", "Config"]
+__all__ = ["FLAGS", "METHODS", "WEIGHTS", "Config", "is_used"]

@@ -1,76 +1,126 @@
-"""The command line: flags into a `Config`, mistakes into messages."""
+"""The command line: flags into values and a `Config`, `--help`, mistakes into messages.
+
+TensorFlow is imported when the flags are right, not before.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import errno
+import functools
 import os
 import re
 import sys
+import tempfile
 import textwrap
 
 from absl import flags
 
-from rat_tf import config as config_lib
-from rat_tf import errors
-from rat_tf import fields as fields_lib
-from rat_tf.config import flag_values
+from rat_tf import errors, fields
+from rat_tf.config import flag_values, flagfiles, table
+
+STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
+GROUPS = ("Method", "Data", "Training", "Machine")
+# What TensorFlow 2.15 logs as errors or warnings at every start although nothing is wrong.
+_STARTUP_NOISE = (b"Unable to register cu", b"TF-TRT Warning: Could not find TensorRT")
 
 
-def help_text(description: str) -> str:
-    """All flags with their defaults, group by group."""
-    lines = [
-        description.strip(),
-        "",
-        "--flagfile=<file> reads flags from a file; flags given on the",
-    ]
-    lines += ["command line win. Defaults in brackets."]
-    groups: dict[str, list] = {}
-    for field in dataclasses.fields(config_lib.Config):
-        groups.setdefault(field.metadata["group"], []).append(field)
-    for group, fields in groups.items():
-        lines += ["", f"{group}:"]
-        for field in fields:
-            text = f"{field.metadata['help']} [{fields_lib.default_text(field)}]"
-            choices = field.metadata["choices"]
-            if choices:
-                text = f"{' | '.join(filter(None, choices))}. {text}"
-            lines.append(f"  --{field.name}")
-            lines += textwrap.wrap(text, 88, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    return "\n".join(lines)
+@dataclasses.dataclass(frozen=True)
+class Parsed:
+    """A command line after parsing. The command's own flags are attributes, too."""
+
+    own: object  # the command's own flags, an instance of the class that declares them
+    values: dict  # of training's flags, where the command has them
+    flagfiles: tuple[str, ...]  # as they stand on the command line
+    given: tuple[str, ...]  # names of the flags on the command line itself
+    rest: tuple[str, ...]  # arguments that are no flags
+    file_labels: str  # --labels of the flagfiles
+
+    def __getattr__(self, name: str):
+        return getattr(self.own, name)
+
+    @functools.cached_property
+    def config(self) -> table.Config:
+        """The `Config` of training's flags; --run_dir is named after the last flagfile."""
+        config = flag_values.to_config(self.values, self.given)
+        if config.run_dir:
+            return config
+        flagfile = self.flagfiles[-1] if self.flagfiles else ""
+        run_dir = default_run_dir(config, flagfile, self.file_labels)
+        return dataclasses.replace(config, run_dir=run_dir)
 
 
-def from_flags(flagfiles=(), given=()) -> config_lib.Config:
-    """The `Config` of the parsed flags; --run_dir is named after the last flagfile if not given.
+@dataclasses.dataclass(frozen=True)
+class NoFlags:
+    """Of a command without flags of its own."""
 
-    `given` are the names of flags that stood on the command line itself.
+
+def parse(arguments, own=NoFlags, training: bool = False, positional: bool = False) -> Parsed:
+    """Parses arguments: flagfiles first, so that the command line wins wherever on it they stand.
+
+    `own` is a dataclass whose fields are the command's own flags; with `training` it has those of
+    a `Config` too; with `positional` it takes other arguments.
     """
-    config = flag_values.to_config(flag_values.of_flags(flags.FLAGS), given)
-    if config.run_dir:
-        return config
-    run_dir = default_run_dir(config, flagfiles[-1] if flagfiles else "")
-    return dataclasses.replace(config, run_dir=run_dir)
+    registry = flags.FlagValues()
+    for field in dataclasses.fields(own):
+        fields.define(field, registry)
+    if training:
+        flag_values.define_flags(registry)
+    of_files, ours, names = flagfiles.expand(arguments)
+    rest = flag_values.parse(registry, [*of_files, *ours])
+    if rest and not positional:
+        raise errors.UserError(f"unexpected arguments: {' '.join(rest)}")
+    labels = [flag.partition("=")[2] for flag in of_files if re.match("--?labels=", flag)]
+    file_labels = labels[-1] if labels else str(table.FLAGS["labels"].default)
+    return Parsed(
+        own=_own(own, registry),
+        values=flag_values.of_flags(registry) if training else {},
+        flagfiles=tuple(names),
+        given=_given(registry, ours),
+        rest=tuple(rest),
+        file_labels=file_labels if names else "",
+    )
+
+
+def _own(kind, registry: flags.FlagValues):
+    values = {}
+    for field in dataclasses.fields(kind):
+        value = registry[field.name].value
+        if value is None:
+            raise errors.UserError(f"--{field.name}: required; {field.metadata['help']}")
+        values[field.name] = fields.value_of(field, value)
+    return kind(**values)
+
+
+def _given(registry: flags.FlagValues, arguments) -> tuple[str, ...]:
+    """The names of the flags among the arguments."""
+    named = [re.match(r"--?(no)?([\w.]+)", argument) for argument in arguments]
+    names = [name for match in named if match for name in (match[0].lstrip("-"), match[2])]
+    return tuple(name for name in registry if name in names)
 
 
 def default_run_dir(
-    config: config_lib.Config, flagfile: str = "", varied: dict | None = None, root: str = "runs"
+    config: table.Config,
+    flagfile: str = "",
+    file_labels: str = "",
+    varied: dict | None = None,
+    root: str = "runs",
 ) -> str:
     """<root>/<flagfile>/<method>-seed<seed>, with what else keeps runs of one flagfile apart.
 
     A flagfile is named by its path below configs/, else by its own name. The number of labels
-    is shown where it is not the flagfile's own; a sweep adds the flags that it varies.
+    is shown where it is not `file_labels`, the flagfile's own; a sweep adds the flags that it
+    varies.
     """
     if flagfile:
         path = os.path.splitext(os.path.normpath(flagfile))[0].split(os.sep)
         folders = path[:-1]
         below = len(folders) - folders[::-1].index("configs") if "configs" in folders else -1
         name = os.path.join(*path[below:])
-        labels = flag_values.of_file(flagfile)["labels"]
     else:
         name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
-        labels = config.labels
-    own = {"labels": config.labels} if config.labels != labels else {}
+    own = {} if file_labels in ("", str(config.labels)) else {"labels": config.labels}
     shown = {**own, **(varied or {})}
     parts = [config.method, *(f"{flag}{_plain(value)}" for flag, value in shown.items())]
     return os.path.join(root, name, "-".join([*parts, f"seed{config.seed}"]))
@@ -81,49 +131,67 @@ def _plain(value) -> str:
     return re.sub(r"[^\w.]+", "_", str(value))
 
 
+# ---- commands
+
+
 def run(main) -> None:
-    """Parses the flags of a training command and calls main(config)."""
-    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
-        print(help_text(sys.modules["__main__"].__doc__ or ""))
-        return
-    flag_values.define_flags(flags.FLAGS)
-    flagfiles, rest = take_flagfiles(sys.argv[1:])
-    with user_errors():
-        given = parse_given(rest)
-        # Flagfiles first, so that the command line wins wherever on it they stand.
-        parse_flags([*(f"--flagfile={name}" for name in flagfiles), *rest])
-        main(from_flags(flagfiles, given))
+    """Runs a command that has training's flags alone: main(config)."""
+    command(lambda parsed: main(parsed.config), training=True, config=True)
 
 
-def command(main, positional: bool = False) -> None:
-    """Runs a command that has a few absl flags of its own: main(flags).
+def command(
+    main,
+    own=NoFlags,
+    training: bool = False,
+    positional: bool = False,
+    config: bool = False,
+    tensorflow: bool = True,
+) -> None:
+    """Runs main(parsed) once the flags are right; a number that it returns is the exit status.
 
-    With `positional` it takes other arguments, too: main(flags, arguments).
+    `own`, `training` and `positional` are those of `parse`. With `config`, training's flags are
+    also checked together. Then TensorFlow is imported, unless the command does without.
     """
-    description = sys.modules["__main__"].__doc__ or ""
-    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
-        print(description.strip(), flags.FLAGS.module_help(sys.argv[0]), sep="\n")
+    arguments = sys.argv[1:]
+    if {"--help", "-help", "-h", "--helpfull"} & set(arguments):
+        print(help_text(sys.modules["__main__"].__doc__ or "", own, training))
         return
     with user_errors():
-        rest = parse_flags(sys.argv[1:], positional)
-        main(flags.FLAGS, *([rest] if positional else []))
+        parsed = parse(arguments, own, training, positional)
+        if config:
+            parsed.config  # noqa: B018  (checked here, used in main)
+        if tensorflow:
+            import_tensorflow_quietly()
+        status = main(parsed)
+    if isinstance(status, int) and status:
+        sys.exit(status)
 
 
-def parse_given(arguments) -> list[str]:
-    """Parses absl's flags; the names of those that are among the arguments."""
-    parse_flags(arguments)
-    return [name for name in flags.FLAGS if flags.FLAGS[name].present]
+def help_text(description: str, own=NoFlags, training: bool = False) -> str:
+    """All flags with their defaults; those of training in groups."""
+    lines = [description.strip()]
+    if dataclasses.fields(own):
+        lines += ["", "Flags (defaults in brackets):"]
+        for field in dataclasses.fields(own):
+            default = "required" if field.default is None else fields.text_of(field.default)
+            lines += _described(field, default)
+    if training:
+        lines += ["", "--flagfile=<file> reads flags from a file; flags given on the command line"]
+        lines += ["win. Defaults in brackets."]
+        for group in GROUPS:
+            lines += ["", f"{group}:"]
+            for name, field in table.FLAGS.items():
+                if field.metadata["group"] == group:
+                    lines += _described(field, table.default_text(name))
+    return "\n".join(lines)
 
 
-def parse_flags(arguments, positional: bool = False) -> list[str]:
-    """Parses absl's flags; a mistake in them is a `UserError`. Returns the other arguments."""
-    try:
-        rest = flags.FLAGS([sys.argv[0], *arguments])[1:]
-    except flags.Error as error:
-        raise errors.UserError(flag_values.message(error)) from None
-    if rest and not positional:
-        raise errors.UserError(f"unexpected arguments: {' '.join(rest)}")
-    return rest
+def _described(field: dataclasses.Field, default: str) -> list[str]:
+    text, choices = field.metadata["help"], field.metadata["choices"]
+    if choices:
+        text = f"{' | '.join(filter(None, choices))}. {text}"
+    indent = {"initial_indent": " " * 6, "subsequent_indent": " " * 6}
+    return [f"  --{field.name}", *textwrap.wrap(f"{text} [{default}]", 88, **indent)]
 
 
 @contextlib.contextmanager
@@ -145,13 +213,26 @@ def user_errors():
         sys.exit(2)
 
 
-def take_flagfiles(arguments) -> tuple[list[str], list[str]]:
-    """Separates the names of flagfiles from the other arguments."""
-    flagfiles, rest, remaining = [], [], iter(arguments)
-    for argument in remaining:
-        name, equals, value = argument.lstrip("-").partition("=")
-        if argument.startswith("-") and name == "flagfile":
-            flagfiles.append(value if equals else next(remaining, ""))
-        else:
-            rest.append(argument)
-    return flagfiles, rest
+def import_tensorflow_quietly() -> None:
+    """Imports TensorFlow; of what its C++ library prints meanwhile, all but the noise is shown.
+
+    The library writes to the descriptor itself, so that is what is captured. Only commands do it;
+    importing rat_tf touches nothing.
+    """
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as captured:
+        stderr = os.dup(2)
+        os.dup2(captured.fileno(), 2)
+        try:
+            import tensorflow
+        finally:
+            sys.stderr.flush()
+            os.dup2(stderr, 2)
+            os.close(stderr)
+            captured.seek(0)
+            for line in captured:
+                if not any(noise in line for noise in _STARTUP_NOISE):
+                    os.write(2, line)
+    # Warnings once: absl, which the commands use, would print what TensorFlow logs a second time.
+    tensorflow.get_logger().setLevel("WARNING")
+    tensorflow.get_logger().propagate = False

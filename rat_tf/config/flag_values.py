@@ -1,41 +1,43 @@
 """Values given to flags, on a command line or in a flagfile, and the `Config` that they make.
 
-Values are a dictionary with all fields of a `Config`. Types are checked while parsing; ranges, and
-whether values go together, when a `Config` is made of them.
+Values are a dictionary by flag. absl checks their types while parsing; a `Config` parses and checks
+the rest when it is made of them.
 """
 
 from __future__ import annotations
 
-import dataclasses
-
 from absl import flags
 
-from rat_tf import config as config_lib
 from rat_tf import errors, fields
+from rat_tf.config import flagfiles, table
 
 
 def define_flags(registry: flags.FlagValues) -> None:
     """Defines one absl flag per field of `Config`."""
-    fields.define(config_lib.Config, registry)
-
-
-# ---- values
+    for field in table.FLAGS.values():
+        fields.define(field, registry)
 
 
 def of_flags(parsed: flags.FlagValues) -> dict:
     """The values of absl's flags after parsing."""
-    return {field.name: getattr(parsed, field.name) for field in _fields()}
+    return {name: parsed[name].value for name in table.FLAGS}
 
 
 def of_arguments(arguments) -> dict:
     """The values that arguments of a command line give."""
     registry = flags.FlagValues()
     define_flags(registry)
-    try:
-        registry(["", *arguments])
-    except flags.Error as error:
-        raise errors.UserError(message(error)) from None
+    of_files, rest, _ = flagfiles.expand(arguments)
+    parse(registry, [*of_files, *rest])
     return of_flags(registry)
+
+
+def parse(registry: flags.FlagValues, arguments) -> list[str]:
+    """Parses absl's flags; a mistake in them is a `UserError`. Returns the other arguments."""
+    try:
+        return registry(["", *arguments])[1:]
+    except flags.Error as error:
+        raise errors.UserError(str(error).removeprefix("ERROR:: ")) from None
 
 
 def of_file(path: str) -> dict:
@@ -46,47 +48,30 @@ def of_file(path: str) -> dict:
         raise errors.UserError(f"{path}: {error}") from None
 
 
-def message(error: flags.Error) -> str:
-    """absl's message; what it cannot find may be a flagfile that another one names."""
-    text = str(error).removeprefix("ERROR:: ")
-    if "flagfile" in text:
-        text += "; flagfiles name others as seen from the project's folder: run the command there"
-    return text
-
-
-# ---- configs
-
-
-def to_config(values: dict, given=()) -> config_lib.Config:
-    """The `Config` of these values; what its method has no use for is left out, unless `given`."""
+def to_config(values: dict, given=()) -> table.Config:
+    """The `Config` of these values; what its method does not use is left out, unless `given`."""
     method = values["method"]
-    left_out = [
-        field.name
-        for field in _fields()
-        if method in config_lib.METHODS
-        and fields.useless(field, method)
-        and field.name not in given
-    ]
-    return config_lib.Config(**{**values, **dict.fromkeys(left_out)})
+    if method in table.METHODS:
+        values = {
+            name: None if not table.is_used(name, method) and name not in given else value
+            for name, value in values.items()
+        }
+    return table.Config(**values)
 
 
-def config_of_file(path: str, **changes) -> config_lib.Config:
-    """The `Config` of a flagfile, with some fields changed."""
+def config_of_file(path: str, **changes) -> table.Config:
+    """The `Config` of a flagfile, with some flags changed."""
     return to_config({**of_file(path), **changes}, given=changes)
 
 
-def changed_config(config: config_lib.Config, **changes) -> config_lib.Config:
-    """The config with some fields changed; with another method, what was the default of the old one
-    becomes that of the new, and what the new one has no use for is left out.
+def changed_config(config: table.Config, **changes) -> table.Config:
+    """The config with some flags changed; with another method, what was the default of the old one
+    becomes that of the new, and what the new one does not use is left out.
     """
-    values = {field.name: getattr(config, field.name) for field in _fields()}
+    values = {name: getattr(config, name) for name in table.FLAGS}
     if changes.get("method", config.method) != config.method:
-        for field in _fields():
-            defaults = field.metadata["defaults"]
-            if defaults and defaults.get(config.method) == values[field.name]:
-                values[field.name] = None
+        defaults = table.Config(method=config.method)
+        for name in table.METHOD_FLAGS:
+            if values[name] == getattr(defaults, name):
+                values[name] = None
     return to_config({**values, **changes}, given=changes)
-
-
-def _fields() -> tuple[dataclasses.Field, ...]:
-    return dataclasses.fields(config_lib.Config)

@@ -1,348 +1,89 @@
-"""The table of all flags: the frozen `Config` that the rest of rat_tf reads, and its validation.
+"""All flags in one frozen `Config`: those of data, of training, and of every method.
 
-A flag is a field of `Config`; its default is the paper's value. `flag_values` makes a `Config` of
-what a command line or a flagfile gives.
+A flag's default is the paper's value. `flag_values` makes a `Config` of what a command line or a
+flagfile gives.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Iterator
 
-from rat_tf import adversary, errors, fields, transforms
-from rat_tf.transforms import sampling
+from rat_tf import errors, fields
+from rat_tf.config import training_flags
+from rat_tf.data import options as data_options
+from rat_tf.methods import options as method_options
+from rat_tf.transforms import spec
 
-SEARCHING = ("rat", "vat")
-TRANSFORMING = (*SEARCHING, "random")
-MIXING = (*TRANSFORMING, "mixmatch")
-CONSISTENT = (*TRANSFORMING, "pi_model", "pseudo_label", "mean_teacher", "mixmatch")
-METHODS = (*CONSISTENT, "supervised")
+METHODS = method_options.METHODS
 WEIGHTS = ("best", "last", "student", "ema", "teacher")  # of a run: see `Config.monitor`
-DATASETS = ("svhn", "cifar10", "cifar100", "digits")
 
 
-def _check_dataset(name: str) -> str | None:
-    kind, _, rest = name.partition(":")
-    if name in DATASETS or (kind in ("tfds", "folder") and rest):
-        return None
-    hint = errors.did_you_mean(name, DATASETS)
-    return f"expected {', '.join(DATASETS)}, tfds:<name> or folder:<path>, got {name!r}{hint}"
+def _method_flags() -> dict[str, dict[str, dataclasses.Field]]:
+    """The flags of methods: for each, its field in every method that uses it."""
+    found: dict[str, dict[str, dataclasses.Field]] = {}
+    for method, options in METHODS.items():
+        for field in dataclasses.fields(options):
+            found.setdefault(field.name, {})[method] = field
+    return found
+
+
+METHOD_FLAGS = _method_flags()
+
+
+def _optional(by_method: dict[str, dataclasses.Field]) -> tuple:
+    """A field that is None unless the method uses the flag."""
+    some = next(iter(by_method.values()))
+    return some.name, some.type, dataclasses.field(default=None, metadata=some.metadata)
+
+
+_MethodFlags = dataclasses.make_dataclass(
+    "_MethodFlags", map(_optional, METHOD_FLAGS.values()), frozen=True
+)
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
-    """One run. Made from the command line by `cli.from_flags`, or directly: `Config(labels=50)`."""
+class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOptions):
+    """One run: a field per flag, parsed and checked. Flags that the method does not use are None.
+
+    Made from the command line by `cli`, or directly: `Config(labels=50, transforms="affine:0.3")`.
+    """
 
     method: str = fields.flag(
         "rat",
-        "Method",
         "rat; vat (the noise of --transforms alone); random (the same transformations and ε "
         "without the search); the baselines pi_model, pseudo_label, mean_teacher, mixmatch, "
-        "supervised. A flag that is for other methods is refused on the command line and left out "
-        "in a flagfile, so that one flagfile can serve several methods.",
-        choices=METHODS,
+        "supervised. A flag that the method does not use is refused on the command line and "
+        "ignored in a flagfile, so that one flagfile can serve several methods.",
+        choices=tuple(METHODS),
     )
-    transforms: str = fields.flag(
-        dict.fromkeys(TRANSFORMING, "noise:1.0,affine:0.6"),
-        "Method",
-        "Transformations with their ε, in the order of application: "
-        + ", ".join(transforms.REGISTRY)
-        + ".",
-        fields.parsed_by(transforms.parse),
-    )
-    consistency: float = fields.flag(
-        {
-            **dict.fromkeys(TRANSFORMING, 0.3),
-            "pi_model": 20.0,
-            "pseudo_label": 1.0,
-            "mean_teacher": 8.0,
-            "mixmatch": 75.0,
-        },
-        "Method",
-        "λ, the weight of what is learned from unlabelled images (RAT: of the KL).",
-        fields.at_least(0),
-    )
-    consistency_rampup: int = fields.flag(
-        {**dict.fromkeys(CONSISTENT, 200_000), "mixmatch": 16_384},
-        "Method",
-        "Steps of the ramp of λ (mixmatch: a linear one).",
-        fields.at_least(0),
-    )
-    epsilon_rampup: int = fields.flag(
-        dict.fromkeys(TRANSFORMING, 0),
-        "Method",
-        "Steps of the ramp of ε (the paper: 400000); 0: no ε-rampup.",
-        fields.at_least(0),
-    )
-    entropy_multiplier: float = fields.flag(
-        dict.fromkeys(TRANSFORMING, 0.06),
-        "Method",
-        "Weight of the entropy of unlabelled predictions.",
-        fields.at_least(0),
-    )
-    kl_direction: str = fields.flag(
-        dict.fromkeys(TRANSFORMING, "clean_adversarial"),
-        "Method",
-        "KL[clean ‖ adversarial], the paper's, or the reverse.",
-        choices=("clean_adversarial", "adversarial_clean"),
-    )
-    xi: str = fields.flag(
-        dict.fromkeys(SEARCHING, "1e-6"),
-        "Method",
-        "ξ, the step of the finite difference: a number, or a multiple of ε such as 0.5eps.",
-        fields.parsed_by(adversary.Xi.parse),
-    )
-    power_iterations: int = fields.flag(
-        dict.fromkeys(SEARCHING, 1), "Method", "Inner gradients per step.", fields.at_least(1)
-    )
-    ascent: str = fields.flag(
-        dict.fromkeys(SEARCHING, "paper"),
-        "Method",
-        "How a gradient becomes a direction: normalised (paper), or the maximiser in the "
-        "transformation's own norm (steepest).",
-        choices=adversary.ASCENTS,
-    )
-    padding: str = fields.flag(
-        dict.fromkeys(("rat", "random"), "zeros"),
-        "Method",
-        "What warps see outside the image.",
-        choices=sampling.PADDINGS,
-    )
-    pseudo_label_threshold: float = fields.flag(
-        {"pseudo_label": 0.95},
-        "Method",
-        "Least probability of a class that makes it a label.",
-        fields.fraction,
-    )
-    mixup: bool = fields.flag(
-        {**dict.fromkeys(TRANSFORMING, False), "mixmatch": True},
-        "Method",
-        "Mix images and their targets with those of others; --nomixup: do not.",
-    )
-    mixup_alpha: float = fields.flag(
-        dict.fromkeys(MIXING, 0.75),
-        "Method",
-        "α of Mixup's Beta(α, α).",
-        fields.positive,
-    )
-    sharpening: float = fields.flag(
-        {"mixmatch": 0.5},
-        "Method",
-        "Temperature T of the guessed labels; 1: as they are.",
-        fields.positive,
-    )
-    augmentations: int = fields.flag(
-        {"mixmatch": 2},
-        "Method",
-        "K, the augmented copies of an unlabelled image whose predictions are averaged.",
-        fields.at_least(1),
-    )
-    sampler: str = fields.flag(
-        "auto",
-        "Machine",
-        "Bilinear sampling by tfa's kernel for CPUs (resampler), or by plain TensorFlow (gather); "
-        "auto: gather on GPUs and with --jit_compile, else resampler.",
-        choices=("auto", *sampling.SAMPLERS),
-    )
-
-    dataset: str = fields.flag(
-        "svhn",
-        "Data",
-        "svhn, cifar10, cifar100, digits (comes with scikit-learn), tfds:<name> for any other "
-        "image classification set of TFDS, or folder:<path> with labeled/<class>/*, unlabeled/** "
-        "and optionally validation/<class>/* and test/<class>/*.",
-        check=_check_dataset,
-    )
-    data_dir: str = fields.flag(
-        "", "Machine", "TFDS folder, also gs://; empty: the default of TFDS."
-    )
-    download: bool = fields.flag(
-        False, "Machine", "Download and prepare the set if --data_dir lacks it."
-    )
-    svhn_extra: bool = fields.flag(
-        False, "Data", "Add the 531,131 extra images of SVHN to the unlabelled ones."
-    )
-    image_size: int = fields.flag(
-        0, "Data", "Resize to this height and width; 0: as is.", fields.at_least(0)
-    )
-    channels: int = fields.flag(
-        0,
-        "Data",
-        "Turn images into grey (1) or RGB (3), without any alpha; 0: as they are, RGB for folders.",
-        fields.expect(lambda value: value in (0, 1, 3), "0, 1 or 3"),
-    )
-    skip_broken: bool = fields.flag(
-        False, "Data", "Leave out the files of a folder that are no image, and say which."
-    )
-    labels: int = fields.flag(
-        1000, "Data", "Number of labelled images; 0: all that have a label.", fields.at_least(0)
-    )
-    validation: float = fields.flag(
-        0.1,
-        "Data",
-        "Validation images, as a share of the labelled training set; unused where the set has a "
-        "validation part of its own.",
-        fields.fraction,
-    )
-    stratify: str = fields.flag(
-        "balanced",
-        "Data",
-        "As many labelled images in each class, or in proportion to the classes.",
-        choices=("balanced", "proportional"),
-    )
-    split_seed: int = fields.flag(
-        1, "Data", "Seed of the split into labelled and the rest.", fields.seed
-    )
-    split_file: str = fields.flag(
-        "", "Data", "Use the split of this file: split.json of another run."
-    )
-    include_labeled: bool = fields.flag(
-        False, "Data", "Let labelled images be among the unlabelled ones, too."
-    )
-    preprocessing: str = fields.flag(
-        "scale",
-        "Data",
-        "Scale to [-1, 1] (SVHN), or global contrast normalisation and ZCA (CIFAR-10).",
-        choices=("scale", "gcn_zca"),
-    )
-    labeled_batch: int = fields.flag(50, "Data", "Labelled images per step.", fields.positive)
-    unlabeled_batch: int = fields.flag(
-        50,
-        "Data",
-        "Unlabelled images per step; the supervised method takes as many labelled ones instead.",
-        fields.at_least(0),
-    )
-    augment_shift: int = fields.flag(
-        2, "Data", "Random shift by up to so many pixels.", fields.at_least(0)
-    )
-    augment_flip: bool = fields.flag(False, "Data", "Random horizontal flip.")
-    augment_noise: float = fields.flag(
-        0.0, "Data", "Standard deviation of pixel noise.", fields.at_least(0)
-    )
-    augment_granularity: str = fields.flag(
-        "batch", "Data", "One shift and flip per batch or per image.", choices=("batch", "image")
-    )
-    memory_limit_gb: float = fields.flag(
-        4.0,
-        "Machine",
-        "Larger sets are decoded once into --cache_dir and read from there.",
-        fields.at_least(0),
-    )
-    cache_dir: str = fields.flag(
-        "", "Machine", "Folder for decoded sets and fitted ZCA matrices; empty: ~/.cache/rat_tf."
-    )
-
-    network: str = fields.flag(
-        "wrn-28-2",
-        "Training",
-        "Wide ResNet wrn-<depth>-<width>, depth 6n + 4.",
-        fields.pattern(r"wrn-(10|16|22|28|34|40)-[1-9]\d*", "wrn-<depth>-<width> such as wrn-28-2"),
-    )
-    iterations: int = fields.flag(500_000, "Training", "Training steps.", fields.positive)
-    validate_every: int = fields.flag(
-        25_000, "Training", "Steps between validations; divides --iterations.", fields.positive
-    )
-    learning_rate: float = fields.flag(
-        {
-            **dict.fromkeys(METHODS, 0.003),
-            "pi_model": 0.0003,
-            "mean_teacher": 0.0004,
-            "mixmatch": 0.002,
-        },
-        "Training",
-        "Initial learning rate of Adam.",
-        fields.positive,
-    )
-    decay_at: int = fields.flag(
-        400_000, "Training", "Step of the learning rate's decay.", fields.positive
-    )
-    decay: float = fields.flag(
-        0.2, "Training", "Factor of the learning rate's decay.", fields.positive
-    )
-    weight_decay: float = fields.flag(
-        {**dict.fromkeys(METHODS, 0.0), "mixmatch": 0.02},
-        "Training",
-        "Kernels shrink by this times the learning rate at every step.",
-        fields.fraction,
-    )
-    ema_decay: float = fields.flag(
-        {**dict.fromkeys(METHODS, 0.0), "mean_teacher": 0.95, "mixmatch": 0.999},
-        "Training",
-        "Decay of an exponential moving average of the weights, evaluated beside them: the teacher "
-        "of mean_teacher; 0: none.",
-        fields.fraction,
-    )
-    evaluate: str = fields.flag(
-        {**dict.fromkeys(METHODS, "student"), "mean_teacher": "teacher", "mixmatch": "teacher"},
-        "Training",
-        "Whose error the run's result is: that of the trained weights (student) or of their moving "
-        "average (teacher). The other's is in result.json, too.",
-        choices=("student", "teacher"),
-    )
-    seed: int = fields.flag(0, "Training", "Seed of everything random but the split.", fields.seed)
-    sync_batch_norm: bool = fields.flag(
-        False, "Training", "Batch statistics over all replicas instead of each replica's own."
-    )
-    mixed_precision: str = fields.flag(
-        "",
-        "Training",
-        "Compute in float16 (with loss scaling) or bfloat16; transformations, softmax and KL stay "
-        "in float32.",
-        choices=("", "float16", "bfloat16"),
-    )
-    run_dir: str = fields.flag(
-        "",
-        "Machine",
-        "Folder of the results; by default runs/<path of the flagfile below configs/>/"
-        "<method>-seed<seed>, with -labels<n> if --labels is not the flagfile's own. A run that "
-        "was stopped goes on from there.",
-    )
-    checkpoint_every: int = fields.flag(
-        5_000,
-        "Machine",
-        "Steps between checkpoints and points of the curves; divides --validate_every, or is "
-        "larger and then counts as that.",
-        fields.positive,
-    )
-    strategy: str = fields.flag(
-        "auto",
-        "Machine",
-        "auto: MirroredStrategy over all visible GPUs, if there are several; multi_worker: "
-        "MultiWorkerMirroredStrategy under TF_CONFIG.",
-        choices=("auto", "one_device", "mirrored", "multi_worker"),
-    )
-    logical_devices: int = fields.flag(
-        1,
-        "Machine",
-        "Split the CPU into so many devices, to try several replicas.",
-        fields.positive,
-    )
-    jit_compile: bool = fields.flag(False, "Machine", "Compile the training step with XLA.")
-    steps_per_execution: int = fields.flag(
-        1,
-        "Machine",
-        "Steps per call from Python; more is faster for small networks.",
-        fields.positive,
-    )
-    deterministic: bool = fields.flag(
-        False, "Machine", "Make every TensorFlow operation deterministic, at some cost in speed."
-    )
-    tensorboard: bool = fields.flag(True, "Machine", "Write TensorBoard logs to the run folder.")
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            message = fields.problem(field, getattr(self, field.name))
-            if message:
-                raise errors.UserError(f"--{field.name}: {message}")
-        fields.resolve(self, self.method)
-        for message in itertools.chain(self._clashes(), self._clashes_with_method()):
+        self._set("method", fields.value_of(FLAGS["method"], self.method))
+        for name, by_method in METHOD_FLAGS.items():
+            if self.method not in by_method and getattr(self, name) is not None:
+                raise errors.UserError(
+                    f"--{name}: not used by --method={self.method}; it is for "
+                    f"{', '.join(by_method)}"
+                )
+        for name, field in FLAGS.items():
+            value = getattr(self, name)
+            if name in METHOD_FLAGS:
+                if self.method not in METHOD_FLAGS[name]:
+                    continue
+                value = METHOD_FLAGS[name][self.method].default if value is None else value
+            self._set(name, fields.value_of(field, value))
+        self.options.check()
+        for message in self._clashes():
             raise errors.UserError(message)  # the first
-        if self.mixup is False:  # then there is no α to compare; frozen, but still being made
-            object.__setattr__(self, "mixup_alpha", None)
+        if self.mixup is False:  # then there is no α to compare
+            self._set("mixup_alpha", None)
+
+    def _set(self, name: str, value) -> None:
+        object.__setattr__(self, name, value)  # frozen, but still being made
 
     def _clashes(self) -> Iterator[str]:
-        """Flags that are right each, but not beside each other, whatever the method."""
+        """Cross-flag checks."""
         if self.iterations % self.validate_every:
             yield (
                 f"--validate_every: expected a divisor of --iterations={self.iterations}, "
@@ -355,22 +96,26 @@ class Config:
             )
         if self.jit_compile and self.sampler == "resampler":
             yield "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
+        if self.options.unlabeled and not self.unlabeled_batch:
+            yield f"--unlabeled_batch: must be > 0 for --method={self.method}, got 0"
 
-    def _clashes_with_method(self) -> Iterator[str]:
-        """Flags that the method has a use for, but not with such values."""
-        if self.method != "supervised" and not self.unlabeled_batch:
-            yield f"--unlabeled_batch: method {self.method} needs one > 0, got 0"
-        if not self.ema_decay and (self.evaluate == "teacher" or self.method == "mean_teacher"):
-            yield "--ema_decay: a teacher needs one > 0, got 0.0"
-        if self.method in TRANSFORMING and self.mixup and self.kl_direction != "clean_adversarial":
-            yield (
-                "--kl_direction: with --mixup targets may have classes of probability 0, for which "
-                f"only KL[clean ‖ adversarial] is finite; got {self.kl_direction}"
-            )
-        if self.mixup is False and self.mixup_alpha not in (None, 0.75):
-            yield f"--mixup_alpha: without --mixup it does nothing, got {self.mixup_alpha}"
-        if self.method == "vat" and "noise" not in self.transforms:
-            yield f"--transforms: method vat needs noise:<ε> among them, got {self.transforms!r}"
+    @property
+    def options(self):
+        """The options of the method: an instance of its class in rat_tf.methods.options."""
+        kind = METHODS[self.method]
+        return kind(**{f.name: getattr(self, f.name) for f in dataclasses.fields(kind)})
+
+    @property
+    def used_transforms(self) -> spec.Spec | None:
+        """The transformations that training applies; None for a method without any."""
+        return None if self.transforms is None else self.options.used_transforms
+
+    @property
+    def batch_sizes(self) -> tuple[int, int]:
+        """Labelled and unlabelled images per step; without unlabelled ones all are labelled."""
+        if self.options.unlabeled:
+            return super().batch_sizes
+        return self.labeled_batch + self.unlabeled_batch, 0
 
     def monitor(self, weights: str = "best") -> str:
         """The name, among the metrics, of the validation error of the weights of that name.
@@ -387,36 +132,34 @@ class Config:
         """Steps from one checkpoint to the next: an "epoch" to Keras."""
         return min(self.checkpoint_every, self.validate_every)
 
-    def transform(self) -> transforms.Composite | None:
-        """The transformations in use: VAT is RAT with the noise alone; None without any."""
-        if self.transforms is None:
-            return None
-        sampler = self.sampler
-        if sampler == "auto":
-            sampler = sampling.fastest(self.jit_compile)
-        composite = transforms.parse(self.transforms, self.padding or "zeros", sampler)
-        if self.method == "vat":
-            noises = [t for t in composite.transforms if isinstance(t, transforms.Noise)]
-            composite = transforms.Composite(noises)
-        return composite
-
     def differences(self, other: Config) -> list[str]:
         """The flags in which two configs differ, except those that only say where to compute."""
         return [
-            f"--{field.name}={getattr(other, field.name)} there, "
-            f"--{field.name}={getattr(self, field.name)} here"
-            for field in dataclasses.fields(self)
-            if field.metadata["group"] != "Machine"
-            and getattr(self, field.name) != getattr(other, field.name)
+            f"--{name}={getattr(other, name)} there, --{name}={getattr(self, name)} here"
+            for name, field in FLAGS.items()
+            if field.metadata["group"] != "Machine" and getattr(self, name) != getattr(other, name)
         ]
 
     def flagfile(self) -> str:
         """The text of a flagfile that makes this config again, in whatever run folder."""
-        lines = []
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.name != "run_dir" and value is not None:
-                lines.append(
-                    f"--{field.name}={str(value).lower() if field.type == 'bool' else value}"
-                )
+        values = ((name, getattr(self, name)) for name in FLAGS if name != "run_dir")
+        lines = [f"--{name}={fields.text_of(v)}" for name, v in values if v is not None]
         return "\n".join(lines) + "\n"
+
+
+FLAGS: dict[str, dataclasses.Field] = {field.name: field for field in dataclasses.fields(Config)}
+
+
+def is_used(flag: str, method: str) -> bool:
+    """Whether a method uses a flag."""
+    return flag not in METHOD_FLAGS or method in METHOD_FLAGS[flag]
+
+
+def default_text(flag: str) -> str:
+    """A flag's default as the help shows it: 0.003; pi_model: 0.0003."""
+    if flag not in METHOD_FLAGS:
+        return fields.text_of(FLAGS[flag].default)
+    by_value: dict[str, list[str]] = {}
+    for method, field in METHOD_FLAGS[flag].items():
+        by_value.setdefault(fields.text_of(field.default), []).append(method)
+    return "; ".join(f"{', '.join(methods)}: {value}" for value, methods in by_value.items())

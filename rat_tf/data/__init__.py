@@ -1,54 +1,12 @@
-"""From what a user points at to labelled, unlabelled, validation and test images."""
+"""From what a user points at to labelled, unlabelled, validation and test images.
 
-from __future__ import annotations
+Modules are loaded when they are asked for, so that flags can be checked without TensorFlow.
+"""
 
-import dataclasses
+import lazy_loader
 
-import numpy as np
-
-from rat_tf import config as config_lib
-from rat_tf import errors
-from rat_tf.data import sources, splits, zca
-
-
-@dataclasses.dataclass(frozen=True)
-class Data:
-    labeled: sources.Examples
-    unlabeled: sources.Examples
-    validation: sources.Examples
-    test: sources.Examples  # empty if the set has none
-    class_names: tuple[str, ...]
-    train: sources.Examples | None = None  # all training images: what ZCA is fitted to
-    split: splits.Split | None = None
-
-
-def load(config: config_lib.Config) -> Data:
-    """Finds, checks, reads and splits the set that a config names."""
-    listing = sources.find(config)
-    splits.check(listing, config)
-    smallest = min(listing.image_shape[:2])
-    if config.augment_shift >= smallest:
-        raise errors.UserError(
-            f"--augment_shift: expected less than the {smallest} pixels of an image, "
-            f"got {config.augment_shift}"
-        )
-    if config.preprocessing == "gcn_zca":
-        zca.check(listing.image_shape)
-    source = sources.read(listing, config)
-    if config.split_file:
-        split = splits.load(config.split_file, source, config)
-    else:
-        split = splits.split(source, config)
-    unlabeled = split.unlabeled
-    if config.include_labeled:
-        unlabeled = np.union1d(unlabeled, split.labeled)
-    validation = source.validation
-    return Data(
-        labeled=source.train.take(split.labeled),
-        unlabeled=source.train.take(unlabeled),
-        validation=validation if len(validation) else source.train.take(split.validation),
-        test=source.test,
-        class_names=source.class_names,
-        train=source.train,
-        split=split,
-    )
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["examples", "preprocess", "sources", "splits", "streams"],
+    submod_attrs={"loading": ["Data", "load"]},
+)

@@ -13,11 +13,8 @@ import numpy as np
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import errors
+from rat_tf import errors, plots, training
 from rat_tf.config import cli
-from rat_tf.data import streams
-from rat_tf.plots import contact_sheet
-from rat_tf.training import preview
 
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
@@ -65,7 +62,9 @@ def _numbers(fingerprints: np.ndarray) -> np.ndarray:
 
 
 def main(config: config_lib.Config) -> None:
-    streams.check_replicas(config.labeled_batch, config.unlabeled_batch, config.logical_devices)
+    data_lib.streams.check_replicas(
+        config.labeled_batch, config.unlabeled_batch, config.logical_devices
+    )
     started = time.time()
     data = data_lib.load(config)
     print(describe(config, data))
@@ -75,7 +74,8 @@ def main(config: config_lib.Config) -> None:
     path = os.path.join(folder, "contact_sheet.png")
     try:
         os.makedirs(folder, exist_ok=True)
-        contact_sheet.save(path, preview.rows(config, data, contact_sheet.COLUMNS))
+        sheet = plots.contact_sheet
+        sheet.save(path, training.preview.rows(config, data, sheet.COLUMNS))
     except OSError as error:
         raise errors.UserError(
             f"--run_dir: cannot write {path}, beside the run folder: {error.strerror or error}"

@@ -9,9 +9,8 @@ from multiprocessing import pool
 import numpy as np
 import tensorflow as tf
 
-from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.data import examples, sources
+from rat_tf.data import examples, options, sources
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; what is hidden, too
@@ -20,7 +19,7 @@ BATCH = 64
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
 
-def find(config: config_lib.Config) -> sources.Listing:
+def find(config: options.DataOptions) -> sources.Listing:
     """Lists the files of the folder; their classes are the names of the folders in labeled/."""
     root = os.path.expanduser(config.dataset.partition(":")[2])
     if not os.path.isdir(root):

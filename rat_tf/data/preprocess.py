@@ -7,11 +7,10 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from rat_tf import config as config_lib
-from rat_tf.data import sources, zca
+from rat_tf.data import options, sources, zca
 
 
-def build(config: config_lib.Config, data=None) -> tf.keras.layers.Layer:
+def build(config: options.DataOptions, data=None) -> tf.keras.layers.Layer:
     """The layer that --preprocessing names, from uint8 images to what the network sees.
 
     `data`, as `rat_tf.data.load` returns it, is what gcn_zca is fitted to; without it the layer

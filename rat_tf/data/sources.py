@@ -11,9 +11,8 @@ import tensorflow as tf
 from absl import logging
 from sklearn import datasets, model_selection
 
-from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.data import examples, mapped
+from rat_tf.data import examples, mapped, options
 from rat_tf.data.examples import Examples
 
 NAMED = 10  # files that a warning names
@@ -46,7 +45,7 @@ class Source:
     class_names: tuple[str, ...]
 
 
-def find(config: config_lib.Config) -> Listing:
+def find(config: options.DataOptions) -> Listing:
     """Looks for the set that --dataset names."""
     if config.svhn_extra and config.dataset != "svhn":
         raise errors.UserError(
@@ -63,7 +62,7 @@ def find(config: config_lib.Config) -> Listing:
     return tfds_sets.find(config)
 
 
-def read(listing: Listing, config: config_lib.Config) -> Source:
+def read(listing: Listing, config: options.DataOptions) -> Source:
     """Reads the images, into memory or, where there are too many, into the cache on disk."""
     fits = listing.bytes <= config.memory_limit_gb * 1e9
 
@@ -89,7 +88,7 @@ def read(listing: Listing, config: config_lib.Config) -> Source:
     )
 
 
-def leave_out(problems: Sequence[str], config: config_lib.Config) -> None:
+def leave_out(problems: Sequence[str], config: options.DataOptions) -> None:
     """Reports files that cannot be used: an error, or a warning with --skip_broken."""
     if problems and not config.skip_broken:
         more = f" (one of at least {len(problems)} such files)" if problems[1:] else ""
@@ -100,18 +99,18 @@ def leave_out(problems: Sequence[str], config: config_lib.Config) -> None:
         logging.warning("--skip_broken: files left out: %d\n  %s%s", len(problems), named, more)
 
 
-def load(config: config_lib.Config) -> Source:
+def load(config: options.DataOptions) -> Source:
     return read(find(config), config)
 
 
-def cache_dir(config: config_lib.Config) -> str:
+def cache_dir(config: options.DataOptions) -> str:
     if config.cache_dir:
         return os.path.expanduser(config.cache_dir)
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(caches, "rat_tf")
 
 
-def digits(config: config_lib.Config) -> Listing:
+def digits(config: options.DataOptions) -> Listing:
     """scikit-learn's 1,797 handwritten digits, 8×8 grey, a fixed stratified fifth of them to test.
 
     They come with the package: real images and no download.

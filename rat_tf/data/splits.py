@@ -10,9 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.data import examples, sources
+from rat_tf.data import examples, options, sources
 
 PARTS = ("validation", "labeled", "unlabeled")
 
@@ -44,7 +43,7 @@ class Split:
             json.dump({"hash": self.hash, **content}, file)
 
 
-def check(listing: sources.Listing, config: config_lib.Config) -> None:
+def check(listing: sources.Listing, config: options.DataOptions) -> None:
     """Finds out before any image is read what sizes alone tell about --labels and --validation."""
     classes, available = len(listing.class_names), listing.train[0].size
     if config.split_file:
@@ -69,7 +68,7 @@ def check(listing: sources.Listing, config: config_lib.Config) -> None:
         )
 
 
-def split(source: sources.Source, config: config_lib.Config) -> Split:
+def split(source: sources.Source, config: options.DataOptions) -> Split:
     """Validation first, then the labelled images class by class, the rest unlabelled.
 
     Images without a label are always unlabelled, so that adding some leaves the others where they
@@ -102,7 +101,7 @@ def split(source: sources.Source, config: config_lib.Config) -> Split:
     return found
 
 
-def load(path: str, source: sources.Source, config: config_lib.Config) -> Split:
+def load(path: str, source: sources.Source, config: options.DataOptions) -> Split:
     """The split that `Split.save` wrote, if it is of these very images."""
     split = read(path)
     if split.hash != source.train.hash:
@@ -205,11 +204,10 @@ def _problems(split: Split, source: sources.Source) -> Iterator[str]:
             yield f"expected labelled images of every class, found none of {name!r}"
 
 
-def _check_unlabeled(unlabeled, labeled, config: config_lib.Config) -> None:
-    semi_supervised = config.method != "supervised" and config.unlabeled_batch > 0
-    if semi_supervised and not len(unlabeled) and not config.include_labeled:
+def _check_unlabeled(unlabeled, labeled, config: options.DataOptions) -> None:
+    if config.batch_sizes[1] and not len(unlabeled) and not config.include_labeled:
         raise errors.UserError(
-            f"--dataset={config.dataset}: method {config.method} needs unlabelled images, but all "
+            f"--dataset={config.dataset}: the method needs unlabelled images, but all "
             f"{len(labeled)} training images are labelled (--labels={config.labels}); "
             "--include_labeled uses these, too"
         )

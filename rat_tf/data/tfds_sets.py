@@ -17,15 +17,14 @@ from absl import logging
 from tensorflow_datasets.core import read_only_builder
 from tensorflow_datasets.core.utils import file_utils
 
-from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.data import examples, sources
+from rat_tf.data import examples, options, sources
 
 NAMES = {"svhn": "svhn_cropped", "cifar10": "cifar10", "cifar100": "cifar100"}
 UNLABELED_SPLITS = ("unlabelled", "unlabeled")  # as STL-10 has
 
 
-def find(config: config_lib.Config) -> sources.Listing:
+def find(config: options.DataOptions) -> sources.Listing:
     """The splits train, validation and test; `unlabelled` and SVHN's extra join train."""
     builder = _builder(config)
     image_key, label_key = _keys(builder, config)
@@ -55,7 +54,7 @@ def find(config: config_lib.Config) -> sources.Listing:
     )
 
 
-def _builder(config: config_lib.Config) -> tfds.core.DatasetBuilder:
+def _builder(config: options.DataOptions) -> tfds.core.DatasetBuilder:
     """The prepared set, of whatever version is on disk."""
     name = NAMES.get(config.dataset) or config.dataset.partition(":")[2]
     data_dir = os.path.expanduser(config.data_dir) or None

@@ -1,1 +1,14 @@
-"""Many runs: the plan of a sweep, the paper's rows, results, their comparison and tables."""
+"""Many runs: the plan of a sweep, the paper's rows, results, their comparison and tables.
+
+Modules are loaded when they are asked for.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=[
+        *("comparison", "curves", "execution", "flagfile_checks", "hyperparameters"),
+        *("page", "paper", "plan", "results", "tables", "two_moons"),
+    ],
+)

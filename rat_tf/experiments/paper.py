@@ -235,3 +235,12 @@ def tables_of(path: str, labels: int) -> list[str]:
         if name.startswith("table")
         and any((r.path, r.labels) == (path, labels) for r in table.rows)
     ]
+
+
+def listing() -> str:
+    """The paper's rows: flagfile, labels, tables, error."""
+    lines = [f"{'flagfile':<44}{'labels':>6}  {'tables':<14}the paper's error, %"]
+    for row in sorted(rows(), key=lambda row: (row.path, row.labels)):
+        numbers = ", ".join(name[len("table") :] for name in tables_of(row.path, row.labels))
+        lines.append(f"{row.path:<44}{row.labels:>6}  {numbers:<14}{row.shown}")
+    return "\n".join(lines)

@@ -7,11 +7,11 @@ import itertools
 import re
 
 from rat_tf import config as config_lib
-from rat_tf import errors, fields
+from rat_tf import errors
 from rat_tf.config import cli, flag_values, ranges
-from rat_tf.experiments import paper, results
+from rat_tf.experiments import paper
 
-FIELDS = {field.name: field for field in dataclasses.fields(config_lib.Config)}
+FIELDS = config_lib.FLAGS
 #: Flags that a row of the paper has values for; given beside --paper they select rows.
 SELECTING = ("dataset", "method", "labels")
 #: Flags that the name of a run folder has a place for already.
@@ -93,11 +93,11 @@ def _distinct(planned: list[Planned], asked) -> list[Planned]:
     """Each run once, and a folder for each; refuses an `asked` flag that no run has a use for."""
     for name in asked:
         if not any(name in run.flags for run in planned):
-            raise errors.UserError(f"--{name}: no method of the sweep has a use for it")
+            raise errors.UserError(f"--{name}: not used by any method of the sweep")
     found, folders = {}, {}
     for run in planned:
-        text = results.transforms_text(run.config)
-        same = dataclasses.replace(run.config, run_dir="", transforms=text)
+        used = run.config.used_transforms
+        same = dataclasses.replace(run.config, run_dir="", transforms=used)
         if same in found:
             continue
         found[same] = run
@@ -113,8 +113,7 @@ def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
     flags = {
         name: text
         for name, text in flags.items()
-        if values["method"] not in config_lib.METHODS
-        or not fields.useless(FIELDS[name], values["method"])
+        if values["method"] not in config_lib.METHODS or config_lib.is_used(name, values["method"])
     }
     extras = {name: flags[name] for name in varied if name in flags and name not in NAMED}
     if split_per_seed:
@@ -123,7 +122,9 @@ def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
         values["split_seed"] += values["seed"]
         extras["split_seed"] = flags["split_seed"] = str(values["split_seed"])
     config = flag_values.to_config(values, given=flags)
-    run_dir = cli.default_run_dir(config, flagfiles[-1] if flagfiles else "", extras, root)
+    last = flagfiles[-1] if flagfiles else ""
+    labels = str(flag_values.of_file(last)["labels"]) if last else ""
+    run_dir = cli.default_run_dir(config, last, labels, extras, root)
     return Planned(tuple(flagfiles), flags, dataclasses.replace(config, run_dir=run_dir))
 
 

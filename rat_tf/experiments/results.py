@@ -81,10 +81,8 @@ def protocol(config: config_lib.Config) -> dict:
 
 def transforms_text(config: config_lib.Config) -> str | None:
     """noise:1,affine:0.6, however the flag was written; of VAT the noise alone."""
-    composite = config.transform()
-    if composite is None:
-        return None
-    return ",".join(f"{t.name}:{t.epsilon:g}" for t in composite.transforms)
+    used = config.used_transforms
+    return None if used is None else str(used)
 
 
 def find(folders) -> list[str]:

@@ -6,8 +6,7 @@ import tensorflow as tf
 
 from rat_tf import adversary, divergences, draws, schedules
 from rat_tf.methods import base
-
-KL_DIRECTIONS = ("clean_adversarial", "adversarial_clean")
+from rat_tf.methods.options import rat as options
 
 
 class RAT(base.SemiSupervised):
@@ -55,7 +54,7 @@ class RAT(base.SemiSupervised):
         with tape.stop_recording():
             transformed, found = self.transformed(unlabeled, target, step)
         (moved,) = self.forward(step, "adversarial", transformed, update_stats=False)
-        pair = (target, moved) if self.kl_direction == KL_DIRECTIONS[0] else (moved, target)
+        pair = (target, moved) if self.kl_direction == options.KL_DIRECTIONS[0] else (moved, target)
         kl = divergences.kl_divergence(*pair)
         cross_entropy = base.cross_entropy(labels, labeled_logits)
         return self.observed(step, cross_entropy, kl, clean, target, moved, found)

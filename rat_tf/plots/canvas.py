@@ -17,3 +17,8 @@ def save(made: figure.Figure, path: str, format: str = "png", dpi: int = 100) ->
     """Writes the whole picture, or nothing."""
     with files.writing(path) as temporary:
         made.savefig(temporary, format=format, dpi=dpi)
+
+
+def formats() -> set[str]:
+    """The endings of the pictures that can be written."""
+    return set(figure.Figure().canvas.get_supported_filetypes())

@@ -1,4 +1,4 @@
-"""Checkpoints: a run goes on after any interruption from where it was."""
+"""Checkpoints: a run resumes after any interruption from where it was."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import sys
 import tensorflow as tf
 
 from rat_tf import errors
-from rat_tf.training import run_folder
-
-STOPPED = 75  # exit status of an interrupted, resumable run (EX_TEMPFAIL: try again)
+from rat_tf.training import run_folder, weights
 
 
 class Interrupted(Exception):
@@ -33,7 +31,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
         super().__init__()
         self._supports_tf_logs = True  # spares a device-to-host copy of the logs at every step
         self._interval = interval
-        self._folder = run.best
+        self._run = run
         self._model = model
         self.best_error = {name: tf.Variable(float("inf")) for name in model.candidates}
         self.best_step = {name: tf.Variable(0, dtype=tf.int64) for name in model.candidates}
@@ -41,7 +39,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
             model=model, best_error=self.best_error, best_step=self.best_step
         )
         self._weights = {
-            name: tf.train.Checkpoint(network=network, preprocessing=model.preprocessing)
+            name: weights.best_checkpoint(network, model.preprocessing)
             for name, network in model.candidates.items()
         }
         _drop_damaged_list(run.checkpoints)
@@ -59,15 +57,13 @@ class Checkpoints(tf.keras.callbacks.Callback):
 
     def restore(self) -> int:
         """Restores the newest checkpoint that can be read; returns its step, 0 if there is none."""
-        # By their names: the index file that TensorFlow keeps of them may be what was damaged.
-        paths = [os.path.join(self._restored, f"step-{n}") for n in _steps(self._restored, "step")]
-        for path in reversed(paths):
+        paths = weights.newest_first(self._restored)
+        for path in paths:
             try:
                 self._state.restore(path).assert_consumed()
                 break
             except Exception as error:  # a damaged file raises whatever its damage leads to
-                reason = str(error).partition("\n")[0]
-                print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
+                weights.unreadable(path, error)
         else:
             if paths:
                 raise errors.UserError(
@@ -82,7 +78,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
     def restore_best(self, monitor: str = "error") -> int:
         """Restores the weights with the lowest validation error; returns their step."""
         step = int(self.best_step[monitor].numpy())
-        self._weights[monitor].read(self._best_path(monitor, step)).assert_consumed()
+        self._weights[monitor].read(weights.best_path(self._run, monitor, step)).assert_consumed()
         return step
 
     @property
@@ -94,7 +90,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
     def on_train_begin(self, logs=None):
         for monitor in self.best_error:
             # Of steps that a damaged checkpoint has taken with it.
-            later = [step for step in _steps(self._folder, monitor) if step > self.step]
+            later = [step for step in weights.steps(self._run.best, monitor) if step > self.step]
             self._remove_best(monitor, later)
         # The hook through which Keras' own BackupAndRestore tells `fit` where to go on.
         self.model._training_state = self
@@ -123,16 +119,18 @@ class Checkpoints(tf.keras.callbacks.Callback):
             if error is not None and error < float(self.best_error[monitor].numpy()):
                 self.best_error[monitor].assign(error)
                 self.best_step[monitor].assign(self.step)
-                self._write(self._weights[monitor].write, self._best_path(monitor, self.step))
+                self._write(
+                    self._weights[monitor].write, weights.best_path(self._run, monitor, self.step)
+                )
         self.save()
         for monitor in self.best_error:
             # The checkpoint before the newest may name the best before the newest.
-            self._remove_best(monitor, _steps(self._folder, monitor)[:-2])
+            self._remove_best(monitor, weights.steps(self._run.best, monitor)[:-2])
         if self._signal is not None:
             raise Interrupted(signal.Signals(self._signal).name)
 
     def close(self):
-        """Gives the signals back to those who had them."""
+        """Restores the previous signal handlers."""
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         self._model._training_state = None
@@ -148,16 +146,13 @@ class Checkpoints(tf.keras.callbacks.Callback):
             reason = error.message.rpartition(";")[2].partition("[Op:")[0].strip()
             raise errors.UserError(
                 f"--run_dir: the checkpoint of step {self.step} cannot be written: {reason}. "
-                "Earlier ones are intact; when there is room the same command goes on from there."
+                "Earlier ones are intact; when there is room the same command resumes from there."
             ) from None
 
     def _remove_best(self, monitor: str, steps) -> None:
         for step in steps:
-            for name in tf.io.gfile.glob(self._best_path(monitor, step) + ".*"):
+            for name in tf.io.gfile.glob(weights.best_path(self._run, monitor, step) + ".*"):
                 tf.io.gfile.remove(name)
-
-    def _best_path(self, monitor: str, step: int) -> str:
-        return os.path.join(self._folder, f"{monitor}-{step}")
 
     def _on_signal(self, number, frame):
         self._signal = number
@@ -171,9 +166,3 @@ def _drop_damaged_list(folder: str) -> None:
         tf.train.get_checkpoint_state(folder)
     except ValueError:
         os.remove(os.path.join(folder, "checkpoint"))
-
-
-def _steps(folder: str, name: str) -> list[int]:
-    """The steps of the checkpoints <name>-<step> in a folder, in order."""
-    found = tf.io.gfile.glob(os.path.join(folder, f"{name}-*.index"))
-    return sorted(int(path.rpartition("-")[2].partition(".")[0]) for path in found)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from sklearn import metrics
 
 from rat_tf import adversary, divergences, draws, transforms
+from rat_tf.training import weights
 
 #: The largest ε looked at: about where people begin to doubt that the label is preserved.
 LARGEST = {
@@ -22,11 +23,9 @@ XI = adversary.Xi(0.1, relative=True)
 BATCH = 100
 
 
-def predict(model, network, images) -> np.ndarray:
-    @tf.function
-    def logits(batch):
-        return network(model.preprocessing(batch), training=False)
-
+def predict(trained: weights.Trained, images) -> np.ndarray:
+    """Logits [N, classes] of images as they are stored."""
+    logits = tf.function(trained.logits)
     return np.concatenate([logits(batch).numpy() for batch in _batches(images)])
 
 
@@ -67,6 +66,11 @@ def reliability(logits, labels, count: int = 15) -> list[dict]:
     ]
 
 
+def confusion(logits, labels, num_classes: int) -> np.ndarray:
+    """Images by true class (rows) and predicted class (columns)."""
+    return metrics.confusion_matrix(labels, logits.argmax(-1), labels=range(num_classes))
+
+
 def per_class(logits, labels, class_names) -> list[dict]:
     precision, recall, _, support = metrics.precision_recall_fscore_support(
         labels, logits.argmax(-1), labels=range(len(class_names)), zero_division=np.nan
@@ -77,7 +81,9 @@ def per_class(logits, labels, class_names) -> list[dict]:
     ]
 
 
-def robustness(model, network, images, labels, config, points: int = 7) -> list[dict]:
+def robustness(
+    trained: weights.Trained, images, labels, padding: str = "zeros", points: int = 7
+) -> list[dict]:
     """Error and mean KL[p(x) ‖ p(f_φ(x))] at ε from 0 to the largest of each transformation.
 
     The network is in inference mode, as it is served. Random offsets and those of the search
@@ -85,12 +91,12 @@ def robustness(model, network, images, labels, config, points: int = 7) -> list[
     """
 
     def logits(moved, iteration=0):
-        return network(moved, training=False)
+        return trained.network(moved, training=False)
 
     @tf.function
     def measure(transform_index, batch, batch_labels, epsilon, seed, search):
         composite = transforms.Composite([kinds[transform_index]])
-        batch = model.preprocessing(batch)
+        batch = trained.preprocessing(batch)
         clean = logits(batch)
         direction = composite.random_direction(batch.shape[0], batch.shape[1:], seed)
         found = adversary.search(
@@ -102,7 +108,7 @@ def robustness(model, network, images, labels, config, points: int = 7) -> list[
         return tf.reduce_sum(wrong), tf.reduce_sum(divergences.kl_divergence(clean, moved))
 
     kinds = [
-        transforms.parse(f"{name}:{largest}", config.padding or "zeros").transforms[0]
+        transforms.parse(f"{name}:{largest}", padding).transforms[0]
         for name, largest in LARGEST.items()
     ]
     rows = []

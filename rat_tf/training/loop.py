@@ -8,11 +8,12 @@ import os
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import data, files, methods, schedules
-from rat_tf.data import preprocess, streams
+from rat_tf import data, files
+from rat_tf.data import streams
+from rat_tf.methods import base
 from rat_tf.plots import run as plots
+from rat_tf.training import build, checkpoints, run_folder
 from rat_tf.training import callbacks as callbacks_lib
-from rat_tf.training import checkpoints, optimizers, run_folder
 
 EXAMINED = 64  # unlabelled images on which the adversary is looked at
 
@@ -26,11 +27,11 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
     chief, run = run, run.of_worker(worker)
     os.makedirs(run.folder, exist_ok=True)
     with strategy.scope():
-        model = build(config, images)
+        model = build.build(config, images)
         checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
         start = checkpoint.restore()
     if start:
-        print(f"going on from step {start}")
+        print(f"resuming from step {start}")
 
     # The callbacks that others read from come first; what must survive a crash is saved last.
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
@@ -48,7 +49,7 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
                 examination,
                 curves,
                 callbacks_lib.Progress(config, start),
-                callbacks_lib.Health(searching=config.method in ("rat", "vat")),
+                callbacks_lib.Health(searching=config.options.searches),
                 checkpoint,
                 *callbacks,
             ],
@@ -76,20 +77,19 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
     model, checkpoint = fit(config, run, images, strategy, worker)
     run = run.of_worker(worker)
     rows = run.rows()
+    used = config.used_transforms
     result = {
         "method": config.method,
         "dataset": config.dataset,
         "labels": len(images.labeled),
-        "transforms": repr(config.transform()) if config.transforms else None,
+        "transforms": None if used is None else str(used),
         "seed": config.seed,
         "split_seed": config.split_seed,
         "iterations": config.iterations,
         "split_hash": images.split.digest,
         **evaluate(model, checkpoint, images.test, config.monitor()),
         "seconds": rows[-1]["seconds"],
-        "images_per_second": (config.labeled_batch + config.unlabeled_batch)
-        * config.iterations
-        / rows[-1]["seconds"],
+        "images_per_second": sum(config.batch_sizes) * config.iterations / rows[-1]["seconds"],
     }
     examined = model.examine(looked_at(images), tf.constant(config.iterations, tf.int64))
     plots.summary(run.summary, rows, examined, f"{run.folder}: {verdict(result)}")
@@ -97,7 +97,7 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
     return result
 
 
-def evaluate(model: methods.Method, checkpoint: checkpoints.Checkpoints, test, judge: str) -> dict:
+def evaluate(model: base.Method, checkpoint: checkpoints.Checkpoints, test, judge: str) -> dict:
     """The paper's protocol: the test error at the step of the lowest validation error.
 
     Where there are averaged weights, they and the trained ones have a best step and a test error
@@ -127,18 +127,13 @@ def evaluate(model: methods.Method, checkpoint: checkpoints.Checkpoints, test, j
 
 def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
     """The training batches from step `start` on, each replica's rows of the global batch."""
-    labeled_batch, unlabeled_batch = config.labeled_batch, config.unlabeled_batch
-    if config.method == "supervised":
-        # As many images per step as the other methods see, all of them labelled.
-        labeled_batch, unlabeled_batch = labeled_batch + unlabeled_batch, 0
 
     def of_worker(context):
         local = context.num_replicas_in_sync // context.num_input_pipelines
         return streams.training(
             images.labeled,
             images.unlabeled,
-            labeled_batch,
-            unlabeled_batch,
+            *config.batch_sizes,
             config.seed,
             start,
             replicas=local,
@@ -147,28 +142,3 @@ def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
         )
 
     return strategy.distribute_datasets_from_function(of_worker)
-
-
-def build(config: config_lib.Config, images: data.Data) -> methods.Method:
-    """The compiled model with all its variables made."""
-    preprocessing = preprocess.build(config, images)
-    model = methods.build(config, len(images.class_names), preprocessing)
-    return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
-
-
-def compiled(model: methods.Method, config: config_lib.Config, example) -> methods.Method:
-    """The model with its optimiser and all variables, made by an `example` batch of images."""
-    rate = schedules.LearningRate(config.learning_rate, config.decay_at, config.decay)
-    optimizer = optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay or None)
-    model.compile(
-        optimizer,
-        jit_compile=config.jit_compile,
-        steps_per_execution=config.steps_per_execution,
-    )
-    for network in model.candidates.values():
-        network(example)
-    weights = model.network.trainable_variables
-    if config.weight_decay:
-        optimizer.exclude_from_weight_decay([w for w in weights if "kernel" not in w.name])
-    model.optimizer.build(weights)
-    return model

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from rat_tf import adversary, draws, networks
 from rat_tf.data import augment, preprocess, streams
+from rat_tf.training import build
 
 SEARCHED = 10 * 96 * 96  # pixels: the search takes 8 kB for each in a WRN-28-2
 
@@ -46,7 +47,7 @@ def rows(config, data, columns: int) -> list[tuple]:
 
 def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
     """Algorithm 1 at full ε against the network as it is initialised: nothing is trained here."""
-    transform = config.transform()
+    transform = build.transform(config)
     if not len(images):
         return images, f"{transform}, left out for such large images"
     network = networks.build(config.network, num_classes, seed=config.seed)
@@ -55,7 +56,7 @@ def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
         return network(moved, training=True, update_stats=False)
 
     seed = draws.seed_for(config.seed, 0, "contact sheet direction")
-    search = config.method != "random"
+    search = config.options.searches
     found = adversary.search(
         transform,
         logits,

@@ -11,13 +11,10 @@ import os
 import subprocess
 import sys
 
-import tensorflow as tf
-
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
 from rat_tf import errors, files
 from rat_tf.config import flag_values
-from rat_tf.data import splits
 
 PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "numpy")
 
@@ -71,7 +68,7 @@ class Run:
     def create(self, config: config_lib.Config, images: data_lib.Data) -> None:
         """Writes what describes the run; flags.cfg last, as it makes the folder that of a run."""
         if os.path.exists(self.flags):
-            if splits.read(self.split).digest != images.split.digest:
+            if data_lib.splits.read(self.split).digest != images.split.digest:
                 raise errors.UserError(
                     f"--run_dir: {self.folder} was begun with other images or another split than "
                     f"--dataset={config.dataset} gives now; take another --run_dir"
@@ -138,6 +135,8 @@ class Run:
 
 def _environment() -> dict:
     """What the run was computed with: packages, Python, git commit of the code, devices."""
+    import tensorflow as tf  # reports read run folders without it
+
     return {
         "python": sys.version.split()[0],
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},

@@ -1,4 +1,4 @@
-"""The trained network of a run, from its folder alone: the training data are not needed."""
+"""The weights of a run, from its folder alone: the training data are not needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(run: run_folder.Run, config: config_lib.Config, weights: str) -> Traine
     It is built in float32 whatever the precision in training was: the weights are kept in float32,
     and servers are often CPUs, which have no float16.
     """
-    with open(run.data) as file:
+    with open(run.data, encoding="utf-8") as file:
         described = json.load(file)
     image_shape = tuple(described["image_shape"])
     preprocessing = preprocess.build(config)
@@ -46,16 +46,44 @@ def load(run: run_folder.Run, config: config_lib.Config, weights: str) -> Traine
     return Trained(preprocessing, network, tuple(described["class_names"]), image_shape, step)
 
 
+def steps(folder: str, name: str = "step") -> list[int]:
+    """The steps of the checkpoints <name>-<step> in a folder, in order.
+
+    By their names: the list that TensorFlow keeps of them may be what was damaged.
+    """
+    found = tf.io.gfile.glob(os.path.join(folder, f"{name}-*.index"))
+    return sorted(int(path.rpartition("-")[2].partition(".")[0]) for path in found)
+
+
+def newest_first(folder: str) -> list[str]:
+    """The checkpoints of a run, the newest first."""
+    return [os.path.join(folder, f"step-{step}") for step in reversed(steps(folder))]
+
+
+def best_path(run: run_folder.Run, monitor: str, step: int) -> str:
+    """Where the weights with the lowest validation error are kept."""
+    return os.path.join(run.best, f"{monitor}-{step}")
+
+
+def best_checkpoint(network, preprocessing) -> tf.train.Checkpoint:
+    """What is written to `best_path`, and read from there."""
+    return tf.train.Checkpoint(network=network, preprocessing=preprocessing)
+
+
+def unreadable(path: str, error: Exception) -> None:
+    """Warns of a damaged checkpoint."""
+    reason = str(error).partition("\n")[0]
+    print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
+
+
 def _read(run: run_folder.Run, monitor: str, last: bool, network, preprocessing) -> int:
     """Fills the variables from the newest checkpoint that can be read; returns their step."""
-    state = tf.train.get_checkpoint_state(run.checkpoints)
-    paths = state.all_model_checkpoint_paths if state else []
-    for path in reversed(paths):
+    paths = newest_first(run.checkpoints)
+    for path in paths:
         try:
             return _read_from(path, run, monitor, last, network, preprocessing)
         except (tf.errors.OpError, ValueError, IndexError) as error:  # whatever damage leads to
-            reason = str(error).partition("\n")[0]
-            print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
+            unreadable(path, error)
     raise errors.UserError(
         f"--run_dir: no checkpoint of {run.folder} can be read"
         if paths
@@ -63,9 +91,7 @@ def _read(run: run_folder.Run, monitor: str, last: bool, network, preprocessing)
     )
 
 
-def _read_from(
-    path: str, run: run_folder.Run, monitor: str, last: bool, network, preprocessing
-) -> int:
+def _read_from(path: str, run, monitor: str, last: bool, network, preprocessing) -> int:
     reader = tf.train.load_checkpoint(path)
     key = f"best_step/{monitor}/.ATTRIBUTES/VARIABLE_VALUE"
     if not reader.has_tensor(key):
@@ -75,10 +101,9 @@ def _read_from(
     best_step = int(reader.get_tensor(key))
     if not best_step:
         raise errors.UserError(f"--run_dir: {run.folder} has no validated checkpoint yet")
-    parts = {"network": network, "preprocessing": preprocessing}
     if not last:
-        best = os.path.join(run.best, f"{monitor}-{best_step}")
-        tf.train.Checkpoint(**parts).read(best).assert_consumed()
+        best = best_checkpoint(network, preprocessing)
+        best.read(best_path(run, monitor, best_step)).assert_consumed()
         return best_step
     model = tf.Module()
     model.preprocessing = preprocessing

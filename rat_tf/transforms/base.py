@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from rat_tf.transforms import sampling
+from rat_tf.transforms import sampling, spec
 
 
 class Transform:
@@ -70,8 +70,8 @@ class SpatialTransform(Transform):
     def __init__(self, epsilon: float, padding: str = "zeros", sampler: str = "resampler"):
         super().__init__(epsilon)
         for option, value, known in (
-            ("padding", padding, sampling.PADDINGS),
-            ("sampler", sampler, sampling.SAMPLERS),
+            ("padding", padding, spec.PADDINGS),
+            ("sampler", sampler, spec.SAMPLERS),
         ):
             if value not in known:
                 raise ValueError(f"{self.name}: {option} must be one of {known}, got {value!r}")

@@ -14,9 +14,6 @@ with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message=r"\s*TensorFlow Addons \(TFA\) has ended")
     import tensorflow_addons as tfa
 
-PADDINGS = ("zeros", "edge")
-SAMPLERS = ("resampler", "gather")
-
 
 def fastest(compiled: bool) -> str:
     """The sampler for this machine: tfa's kernel on CPUs, plain TensorFlow elsewhere.

@@ -27,9 +27,10 @@ from sklearn import exceptions
 from rat_tf import errors, files
 from rat_tf.tuning import search_space
 
+ChiefLost = grpc.RpcError  # raised in a worker when the chief does not answer
 OBJECTIVE = kt.Objective("val_error", "min")
 HEARTBEAT = 5.0  # seconds between two signs of life of a worker
-TIMEOUT = 60.0  # seconds of silence after which a worker counts as dead
+TIMEOUT = 60.0  # seconds of silence after which a worker is taken for dead
 
 
 class _Resumable:
@@ -61,18 +62,21 @@ class _Resumable:
         pass  # in the one file
 
     def resume(self) -> bool:
-        """Restores the state if there is one; trials that were not finished come first."""
-        exists = os.path.exists(self._get_oracle_fname())
-        if exists:
+        """Restores the state if there is one; unfinished trials come first."""
+        found = os.path.exists(self._get_oracle_fname())
+        if found:
             self.reload()
-        return exists
+        return found
 
     # ---- the workers
 
     @kt.synchronized
     def create_trial(self, tuner_id):
         self._heard[tuner_id] = time.monotonic()
-        trial = super().create_trial(tuner_id)
+        with warnings.catch_warnings():
+            # That a length scale is at its bound: a parameter that makes no difference.
+            warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
+            trial = super().create_trial(tuner_id)
         if trial.status == "STOPPED" and self.ongoing_trials:
             # Not the end yet: if the worker of one of these dies, another one has to run it.
             trial.status = "IDLE"
@@ -101,34 +105,24 @@ class _Resumable:
             print(text, flush=True)
 
 
-class Grid(_Resumable, kt.Oracle):
+class Grid(kt.Oracle):
     """All combinations, the last parameter changing fastest."""
 
     def populate_space(self, trial_id):
         space = self.hyperparameters.space
         combinations = itertools.product(*(parameter.values for parameter in space))
-        for values in itertools.islice(combinations, len(self.start_order), None):
-            names = (parameter.name for parameter in space)
-            return {"status": "RUNNING", "values": dict(zip(names, values))}
-        return {"status": "STOPPED", "values": None}
+        values = next(itertools.islice(combinations, len(self.start_order), None), None)
+        if values is None:
+            return {"status": "STOPPED"}
+        return {"status": "RUNNING", "values": {p.name: v for p, v in zip(space, values)}}
 
 
-class Random(_Resumable, kt.oracles.RandomSearchOracle):
-    pass
-
-
-class Bayesian(_Resumable, kt.oracles.BayesianOptimizationOracle):
-    """A Gaussian process over the errors so far."""
-
-    def populate_space(self, trial_id):
-        with warnings.catch_warnings():
-            # That a length scale is at its bound: a parameter that makes no difference.
-            warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
-            return super().populate_space(trial_id)
-
-
-class Hyperband(_Resumable, kt.oracles.HyperbandOracle):
-    pass
+KINDS = {
+    "grid": Grid,
+    "random": kt.oracles.RandomSearchOracle,
+    "bayesian": kt.oracles.BayesianOptimizationOracle,
+    "hyperband": kt.oracles.HyperbandOracle,
+}
 
 
 def make(tuner: str, space: search_space.Space, limit: int | None):
@@ -140,54 +134,37 @@ def make(tuner: str, space: search_space.Space, limit: int | None):
             hyperparameters.Choice(p.name, list(p.values))
         else:
             hyperparameters.Float(p.name, p.low, p.high, sampling="log" if p.log else "linear")
+    # Hyperband counts in "epochs", which are validations here.
+    epochs = {"max_epochs": space.base.iterations // space.base.validate_every}
+    budget = epochs if tuner == "hyperband" else {"max_trials": limit}
+    kind = type(f"Resumable{KINDS[tuner].__name__}", (_Resumable, KINDS[tuner]), {})
     # KerasTuner takes the seed 0 for none.
-    arguments = {"hyperparameters": hyperparameters, "seed": space.base.seed + 1}
-    if tuner == "hyperband":
-        # It counts in "epochs", which are validations here.
-        return Hyperband(max_epochs=space.base.iterations // space.base.validate_every, **arguments)
-    kinds = {"grid": Grid, "random": Random, "bayesian": Bayesian}
-    return kinds[tuner](max_trials=limit, **arguments)
+    return kind(hyperparameters=hyperparameters, seed=space.base.seed + 1, **budget)
 
 
 # ---- several machines
 
 
-def watch_workers(oracle) -> None:
+def serve(oracle) -> None:
     """Prepares the chief: checks its address and watches its workers from now on."""
     host, port = os.environ["KERASTUNER_ORACLE_IP"], os.environ["KERASTUNER_ORACLE_PORT"]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         socket.create_server((host.strip("[]"), int(port)), family=family).close()
     except (OSError, ValueError, OverflowError) as error:
-        raise errors.UserError(
-            f"KERASTUNER_ORACLE_IP and KERASTUNER_ORACLE_PORT: cannot listen at {host}:{port}: "
-            f"{error}"
-        ) from None
-    print(f"waiting for workers at {host}:{port}; whoever can reach this address can change the "
-          "search, there is no authentication", flush=True)  # fmt: skip
+        text = f"KERASTUNER_ORACLE_IP, KERASTUNER_ORACLE_PORT: cannot listen at {host}:{port}"
+        raise errors.UserError(f"{text}: {error}") from None
+    print(f"waiting for workers at {host}:{port} (no authentication)", flush=True)
+    every_heartbeat(oracle.dismiss_silent_workers)
 
-    def watch():
+
+def every_heartbeat(call) -> None:
+    """Calls a function again and again in the background."""
+
+    def loop():
         while True:
             time.sleep(HEARTBEAT)
-            oracle.dismiss_silent_workers()
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@contextlib.contextmanager
-def heartbeat(oracle, trial_id: str):
-    """Tells the chief, as long as it is open, that the worker of a trial is alive."""
-    closed = threading.Event()
-
-    def beat():
-        while not closed.wait(HEARTBEAT):
             with contextlib.suppress(grpc.RpcError):  # the worker's next request will tell
-                oracle.get_trial(trial_id)
+                call()
 
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        closed.set()
-        thread.join()
+    threading.Thread(target=loop, daemon=True).start()

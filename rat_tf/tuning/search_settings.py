@@ -1,71 +1,62 @@
-"""The flags of rat_tf.tune itself, the role of a process, and the folder that remembers both."""
+"""The flags of rat_tf.tune itself, the role of a process, and the folder of a search."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-import textwrap
 from collections.abc import Iterator
 
-from absl import flags
-
 from rat_tf import config as config_lib
-from rat_tf import errors, files
+from rat_tf import errors, fields, files
 from rat_tf.config import flag_values
 
 TUNERS = ("grid", "random", "bayesian", "hyperband")
 DEFAULT_TRIALS = 20  # of a random or Bayesian search
 
 
-def _flag(default, text: str):
-    return dataclasses.field(default=default, metadata={"help": text})
-
-
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """The tuner's own flags."""
 
-    output: str = _flag(
+    output: str = fields.flag(
         "", "Folder of the search; by default runs/<name of the flagfile>/tune-<method>."
     )
-    tuner: str = _flag(
+    tuner: str = fields.flag(
         "",
-        "grid | random | bayesian | hyperband (whose resource is training steps). By default grid, "
-        "with --search_composition bayesian.",
+        "By default grid; with --search_composition bayesian. Hyperband varies the steps, too.",
+        choices=("", *TUNERS),
     )
-    search: str = _flag(
+    search: str = fields.flag(
         "", "What to vary; by default the paper's grid of ε for the transformations in use."
     )
-    search_composition: bool = _flag(
+    search_composition: bool = fields.flag(
         False, "Search which transformations to compose, in which order and with which ε."
     )
-    max_trials: int = _flag(
+    max_trials: int = fields.flag(
         0,
         "Maximum number of trials; 0: the whole grid, all of hyperband's brackets, or "
         f"{DEFAULT_TRIALS} trials of the other tuners. Raise it to continue a finished search.",
+        fields.at_least(0),
     )
-    stop_hopeless: bool = _flag(
+    stop_hopeless: bool = fields.flag(
         False,
         "Stop a trial early if its lowest validation error is above the median of the earlier "
         "trials' mean errors up to the same step; not in the first third of its steps.",
     )
 
-    def check(self, config: config_lib.Config) -> None:
-        for message in self._clashes(config):
+    def resolved(self, config: config_lib.Config) -> Settings:
+        """These settings checked, with the defaults that depend on other flags."""
+        default = os.path.join(os.path.dirname(config.run_dir), f"tune-{config.method}")
+        tuner = self.tuner or ("bayesian" if self.search_composition else "grid")
+        found = dataclasses.replace(self, tuner=tuner, output=self.output or default)
+        for message in found._clashes(config):
             raise errors.UserError(message)  # the first
+        return found
 
     def _clashes(self, config: config_lib.Config) -> Iterator[str]:
-        if self.tuner not in TUNERS:
-            hint = errors.did_you_mean(self.tuner, TUNERS)
-            yield f"--tuner: expected one of {', '.join(TUNERS)}, got {self.tuner!r}{hint}"
-        if self.max_trials < 0:
-            yield f"--max_trials: must be >= 0, got {self.max_trials}"
         if self.search_composition and self.tuner == "grid":
-            yield (
-                "--tuner: a grid of compositions is too large; use random, bayesian or hyperband "
-                "with --search_composition"
-            )
+            yield "--tuner: a grid of compositions is too large; use random, bayesian or hyperband"
         if config.strategy == "multi_worker":
             yield "--strategy: a trial runs on one machine; for several machines see --help"
         if self.tuner != "hyperband":
@@ -83,42 +74,12 @@ class Settings:
     @property
     def limit(self) -> int | None:
         """The maximum number of trials; None where the tuner ends by itself."""
-        by_default = DEFAULT_TRIALS if self.tuner in ("random", "bayesian") else None
-        return self.max_trials or by_default
+        ends_itself = self.tuner in ("grid", "hyperband")
+        return self.max_trials or (None if ends_itself else DEFAULT_TRIALS)
 
     def text(self) -> str:
-        what = "compositions" if self.search_composition else ""
-        what = ", ".join(filter(None, (what, self.search))) or "the paper's grid of ε"
-        return f"{self.tuner}: {what}"
-
-
-def define_flags(registry=flags.FLAGS) -> None:
-    define = {"str": flags.DEFINE_string, "bool": flags.DEFINE_boolean, "int": flags.DEFINE_integer}
-    for field in dataclasses.fields(Settings):
-        text = field.metadata["help"]
-        define[field.type](field.name, field.default, text, flag_values=registry)
-
-
-def help_text() -> str:
-    lines = ["Tuning:"]
-    for field in dataclasses.fields(Settings):
-        lines.append(f"  --{field.name}")
-        text = field.metadata["help"]
-        lines += textwrap.wrap(text, 88, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    return "\n".join(lines)
-
-
-def from_flags(config: config_lib.Config) -> Settings:
-    """The tuner's own flags as parsed, checked, with the defaults that depend on others."""
-    if flags.FLAGS["run_dir"].present:
-        raise errors.UserError("--run_dir: every trial has a folder of its own in --output")
-    given = {field.name: flags.FLAGS[field.name].value for field in dataclasses.fields(Settings)}
-    given["tuner"] = given["tuner"] or ("bayesian" if given["search_composition"] else "grid")
-    name = f"tune-{config.method}"
-    given["output"] = given["output"] or os.path.join(os.path.dirname(config.run_dir), name)
-    settings = Settings(**given)
-    settings.check(config)
-    return settings
+        what = ["compositions"] * self.search_composition + [self.search] * bool(self.search)
+        return f"{self.tuner}: " + (", ".join(what) or "the paper's grid of ε")
 
 
 def role() -> str:
@@ -129,9 +90,7 @@ def role() -> str:
     if not given:
         return "alone"
     if missing:
-        raise errors.UserError(
-            f"the environment has {', '.join(given)}, but not {', '.join(missing)}"
-        )
+        raise errors.UserError(f"environment: {given[0]} is set, but not {', '.join(missing)}")
     os.environ[ip] = os.environ.get(ip) or "127.0.0.1"
     return "chief" if "chief" in os.environ["KERASTUNER_TUNER_ID"] else "worker"
 
@@ -139,27 +98,22 @@ def role() -> str:
 # ---- the folder
 
 
-def description(folder: str) -> str:
-    return os.path.join(folder, "search.json")
+def _paths(folder: str) -> tuple[str, str]:
+    return os.path.join(folder, "search.json"), os.path.join(folder, "flags.cfg")
 
 
-def _flagfile(folder: str) -> str:
-    return os.path.join(folder, "flags.cfg")
-
-
-def check_folder(settings: Settings, config: config_lib.Config) -> None:
+def check_folder(settings: Settings, config: config_lib.Config, created: bool = False) -> None:
     """Refuses a folder of something else, or of a search with other settings."""
     folder = settings.output
-    if not os.path.exists(description(folder)):
-        if os.path.exists(folder) and not (os.path.isdir(folder) and _is_unused(folder)):
-            raise errors.UserError(
-                f"--output: expected a new or empty folder or that of a search, but {folder} has "
-                "no search.json and is not empty"
-            )
+    description, flags = _paths(folder)
+    if not os.path.exists(description):
+        if created or not _is_unused(folder):
+            what = "the chief's folder" if created else "a new or empty folder or that of a search"
+            raise errors.UserError(f"--output: expected {what}, but {folder} has no search.json")
         return
-    with open(description(folder)) as file:
+    with open(description) as file:
         before = json.load(file)
-    differences = config.differences(flag_values.config_of_file(_flagfile(folder))) + [
+    differences = config.differences(flag_values.config_of_file(flags)) + [
         f"--{name}={before[name]} there, --{name}={value} here"
         for name, value in _kept(settings).items()
         if before[name] != value
@@ -172,18 +126,20 @@ def check_folder(settings: Settings, config: config_lib.Config) -> None:
 
 
 def create_folder(settings: Settings, config: config_lib.Config) -> None:
-    folder = settings.output
+    description, flags = _paths(settings.output)
     try:
-        os.makedirs(folder, exist_ok=True)
-        files.write(_flagfile(folder), config.flagfile())
+        os.makedirs(settings.output, exist_ok=True)
+        files.write(flags, config.flagfile())
         # Last: it makes the folder that of a search.
-        files.write(description(folder), json.dumps(_kept(settings), indent=2) + "\n")
+        files.write(description, json.dumps(_kept(settings), indent=2) + "\n")
     except OSError as error:
-        raise errors.UserError(f"--output: cannot write to {folder}: {error.strerror}") from None
+        raise errors.UserError(f"--output: {settings.output}: {error.strerror}") from None
 
 
 def _is_unused(folder: str) -> bool:
     """Whether there is nothing but what workers and an interrupted `create_folder` leave."""
+    if not os.path.isdir(folder):
+        return not os.path.exists(folder)
     harmless = ("flags.cfg", "oracle")
     return all(n in harmless or n.endswith(files.TEMPORARY) for n in os.listdir(folder))
 

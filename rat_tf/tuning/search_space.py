@@ -16,8 +16,9 @@ import itertools
 import math
 
 from rat_tf import config as config_lib
-from rat_tf import errors, transforms
+from rat_tf import errors
 from rat_tf.config import flag_values, ranges
+from rat_tf.transforms import spec
 
 # Section "Evaluation of Composite Transformations" of the paper.
 PAPER = {
@@ -27,23 +28,18 @@ PAPER = {
     "flow_field": "0.01:0.1:0.01",
 }
 # The same ranges, and for the noise one around the paper's 1 (SVHN), 6 and 10 (CIFAR-10).
-COMPOSED = {
-    "noise": "0.1:10:log",
-    "channel_weight": "0.001:0.01:log",
-    "affine": "0.1:1:log",
-    "thin_plate_spline": "0.1:1:log",
-    "flow_field": "0.01:0.1:log",
-}
+COMPOSED = {"noise": "0.1:10:log"}
+COMPOSED.update({name: f"{grid.rpartition(':')[0]}:log" for name, grid in PAPER.items()})
 MAX_PROBES = 1000  # combinations checked before the search starts
 
 
+@dataclasses.dataclass(frozen=True)
 class Space:
     """The parameters of a search around a base config."""
 
-    def __init__(self, base: config_lib.Config, parameters, composition: bool = False):
-        self.base = base
-        self.parameters = tuple(parameters)
-        self.composition = composition
+    base: config_lib.Config
+    parameters: tuple[ranges.Parameter, ...]
+    composition: bool
 
     def shown(self, values: dict) -> dict:
         """Names and values as a user would write them; a composition as its --transforms."""
@@ -59,7 +55,7 @@ class Space:
         flags = {name: value for name, value in shown.items() if "." not in name}
         epsilons = {k.partition(".")[2]: v for k, v in shown.items() if k.startswith("epsilon.")}
         if epsilons:
-            flags["transforms"] = _write({**_transforms(self.base), **epsilons})
+            flags["transforms"] = _spec({**self.base.transforms.epsilons, **epsilons})
         return flag_values.changed_config(self.base, **flags, **changes)
 
     def size(self) -> float:
@@ -67,32 +63,28 @@ class Space:
         return math.prod(len(p.values) or math.inf for p in self.parameters)
 
     def probes(self) -> list[config_lib.Config]:
-        """The configs of all combinations; of many, of some in which every value occurs.
-
-        Refuses an invalid one.
-        """
+        """The configs of all combinations; of many, of some in which every value occurs."""
         choices = [p.values or (p.low, p.high) for p in self.parameters]
         combinations = list(itertools.islice(itertools.product(*choices), MAX_PROBES))
         if len(combinations) == MAX_PROBES:
             first = combinations[0]
             for i, values in enumerate(choices):
                 combinations += [(*first[:i], value, *first[i + 1 :]) for value in values]
-        found = []
-        for combination in combinations:
-            values = {p.name: value for p, value in zip(self.parameters, combination)}
-            try:
-                found.append(self.config(values))
-            except errors.UserError as error:
-                text = ", ".join(f"{k}={v}" for k, v in self.shown(values).items())
-                raise errors.UserError(f"--search: with {text}: {error}") from None
-        return found
+        names = [p.name for p in self.parameters]
+        return [self._probe(dict(zip(names, combination))) for combination in combinations]
+
+    def _probe(self, values: dict) -> config_lib.Config:
+        try:
+            return self.config(values)
+        except errors.UserError as error:
+            text = ", ".join(f"{k}={v}" for k, v in self.shown(values).items())
+            raise errors.UserError(f"--search: with {text}: {error}") from None
 
 
 def parse(text: str, base: config_lib.Config, tuner: str, composition: bool = False) -> Space:
     """The space of --search=`text`; without a text the paper's grid, or all compositions."""
-    if composition and base.method not in ("rat", "random"):
-        raise errors.UserError(f"--search_composition: not used by --method={base.method}")
-    used = list(COMPOSED) if composition else _used_transforms(base)
+    transforms = base.used_transforms.epsilons if base.used_transforms else {}
+    used = list(COMPOSED if composition else transforms)
     given: dict[str, ranges.Parameter] = {}
     for name, values in ranges.split("--search", text):
         parameter = _parameter(name, values, used)
@@ -106,7 +98,7 @@ def parse(text: str, base: config_lib.Config, tuner: str, composition: bool = Fa
         parameters[f"epsilon.{name}"] = _parameter(f"epsilon.{name}", values, used)
     parameters.update(given)
     _check(parameters, tuner, composition)
-    space = Space(base, parameters.values(), composition)
+    space = Space(base, tuple(parameters.values()), composition)
     space.probes()
     return space
 
@@ -129,7 +121,7 @@ def _parameter(name: str, text: str, used: list[str]) -> ranges.Parameter:
     """The parameter `name`=`text`; `used` are the transformations that have an ε to search."""
     if name.startswith("epsilon."):
         short = name.partition(".")[2]
-        full = transforms.ALIASES.get(short, short)
+        full = spec.ALIASES.get(short, short)
         if full not in used:
             raise errors.UserError(
                 f"--search: expected epsilon.<one of {', '.join(used) or 'no transformation'}>, "
@@ -137,7 +129,13 @@ def _parameter(name: str, text: str, used: list[str]) -> ranges.Parameter:
             )
         name, kind = f"epsilon.{full}", "float"
     else:
-        kind = _kind(name)
+        known = [n for n, flag in config_lib.FLAGS.items() if flag.metadata["group"] != "Machine"]
+        if name not in known:
+            hint = errors.did_you_mean(name, [*known, *(f"epsilon.{t}" for t in COMPOSED)])
+            raise errors.UserError(
+                f"--search: expected a flag that changes the result, got {name!r}{hint}"
+            )
+        kind = config_lib.FLAGS[name].type
     parameter = ranges.parse("--search", name, text, kind)
     if len(parameter.values) == 1:
         raise errors.UserError(f"--search: expected two values or more, got {name}={text}")
@@ -152,11 +150,10 @@ def _paper(used: list[str]) -> dict[str, str]:
     """The paper's grid for the transformations in use."""
     found = {name: PAPER[name] for name in used if name in PAPER}
     if not found:
-        example = "epsilon.noise=0.5:5:0.5" if used else "learning_rate=1e-4|1e-3"
         raise errors.UserError(
             f"--search: the paper has a grid for {', '.join(PAPER)}, and this run uses "
-            f"{', '.join(used) or 'no transformation'}; give what to search, for example "
-            f"--search={example}"
+            f"{', '.join(used) or 'no transformation'}; give another, for example --search="
+            + ("epsilon.noise=0.5:5:0.5" if used else "learning_rate=1e-4|1e-3")
         )
     return found
 
@@ -175,48 +172,8 @@ def _composed(found: dict) -> str:
     places = {name: found[f"place.{name}"] for name in COMPOSED}
     order = sorted(places, key=places.get)
     present = [name for name in order if places[name] >= 0] or order[-1:]
-    return _write({name: found[f"epsilon.{name}"] for name in present})
+    return str(_spec({name: found[f"epsilon.{name}"] for name in present}))
 
 
-# ---- flags as a search sees them
-
-
-def same_data(config: config_lib.Config, other: config_lib.Config) -> bool:
-    """Whether two configs train on the same images."""
-    return all(
-        getattr(config, name) == getattr(other, name)
-        for name, field in _flags().items()
-        if field.metadata["group"] == "Data"
-    )
-
-
-def _flags() -> dict[str, dataclasses.Field]:
-    return {field.name: field for field in dataclasses.fields(config_lib.Config)}
-
-
-def _kind(name: str) -> str:
-    """The type of a flag that changes the result."""
-    flags = _flags()
-    if name not in flags:
-        known = [n for n, field in flags.items() if field.metadata["group"] != "Machine"]
-        hint = errors.did_you_mean(name, [*known, *(f"epsilon.{t}" for t in COMPOSED)])
-        raise errors.UserError(f"--search: there is no flag {name!r}{hint}")
-    if flags[name].metadata["group"] == "Machine":
-        raise errors.UserError(f"--search: expected a flag that changes the result, got {name}")
-    return flags[name].type
-
-
-def _transforms(config: config_lib.Config) -> dict[str, float]:
-    """The ε of --transforms by transformation."""
-    return {t.name: t.epsilon for t in transforms.parse(config.transforms).transforms}
-
-
-def _used_transforms(config: config_lib.Config) -> list[str]:
-    """The transformations that the config's method trains with."""
-    composite = config.transform()
-    return [t.name for t in composite.transforms] if composite else []
-
-
-def _write(epsilons: dict[str, float]) -> str:
-    """--transforms of the ε by transformation."""
-    return ",".join(f"{name}:{epsilon:.10g}" for name, epsilon in epsilons.items())
+def _spec(epsilons: dict[str, float]) -> spec.Spec:
+    return spec.Spec(tuple(epsilons.items()))

@@ -6,6 +6,7 @@ import gc
 import json
 import math
 import os
+import pathlib
 import shutil
 import time
 
@@ -31,9 +32,7 @@ def search(settings: search_settings.Settings, space: search_space.Space, role: 
         # First what may be refused: data that are not there, batches that do not divide.
         strategy = devices.prepare(base)
         for probe in space.probes():
-            streams.check_replicas(
-                probe.labeled_batch, probe.unlabeled_batch, strategy.num_replicas_in_sync
-            )
+            streams.check_replicas(*probe.batch_sizes, strategy.num_replicas_in_sync)
         runner = Runner(space, strategy, settings.output, settings.stop_hopeless)
     if role != "worker":
         search_settings.create_folder(settings, base)
@@ -41,11 +40,7 @@ def search(settings: search_settings.Settings, space: search_space.Space, role: 
     tuner = Tuner(oracle, runner, settings.output)
     if role == "worker":
         tuner.oracle.get_space()  # waits for the chief, which has then described the search
-        if not os.path.exists(search_settings.description(settings.output)):
-            raise errors.UserError(
-                f"--output: expected the chief's folder, but {settings.output} has no search.json"
-            )
-        search_settings.check_folder(settings, base)
+        search_settings.check_folder(settings, base, created=True)
     else:
         total = min(space.size(), settings.limit or math.inf)
         count = f"{total} trials" if settings.tuner != "hyperband" else "trials"
@@ -53,7 +48,7 @@ def search(settings: search_settings.Settings, space: search_space.Space, role: 
         if oracle.resume():
             print(f"resuming after {len(trials.finished(settings.output))} trials")
     if role == "chief":
-        oracles.watch_workers(oracle)
+        oracles.serve(oracle)
     tuner.search()
 
 
@@ -63,6 +58,11 @@ class Tuner(kt.engine.base_tuner.BaseTuner):
     def __init__(self, oracle, runner: Runner | None, folder: str):
         super().__init__(oracle, directory=folder, project_name="oracle")
         self._runner = runner
+        self._trial_id = None
+        if self._is_worker():  # to show that it is alive it asks for its trial again and again
+            oracles.every_heartbeat(
+                lambda: self._trial_id and self.oracle.get_trial(self._trial_id)
+            )
 
     def pre_create_trial(self):
         if self._is_worker():
@@ -73,8 +73,8 @@ class Tuner(kt.engine.base_tuner.BaseTuner):
         trial.status = "COMPLETED"
 
     def run_trial(self, trial):
-        with oracles.heartbeat(self.oracle, trial.trial_id):
-            result = self._runner.run(trial.trial_id, trial.hyperparameters.values)
+        self._trial_id = trial.trial_id
+        result = self._runner.run(trial.trial_id, trial.hyperparameters.values)
         return {oracles.OBJECTIVE.name: result["validation_error"]}
 
     def save(self):
@@ -94,13 +94,12 @@ class Runner:
 
     def run(self, trial_id: str, values: dict) -> dict:
         """Brings a trial to its end from wherever it stands; returns what trial.json holds."""
-        run = run_folder.Run(trials.path(self._folder, trial_id))
-        result_file = os.path.join(run.folder, "trial.json")
-        if os.path.exists(result_file):
-            with open(result_file) as file:
-                return json.load(file)
+        ended = {trial["trial"]: trial for trial in trials.finished(self._folder)}
+        if trial_id in ended:
+            return ended[trial_id]
         shown = self._space.shown(values)
         print(f"\ntrial {trial_id}: " + "  ".join(f"{k}={v}" for k, v in shown.items()), flush=True)
+        run = run_folder.Run(trials.path(self._folder, trial_id))
         # Hyperband gives a trial some of the steps; ramps and decay stay as they are.
         steps = values.get("tuner/epochs", 0) * self._space.base.validate_every
         changes = {"iterations": steps} if steps else {}
@@ -108,29 +107,34 @@ class Runner:
             config = self._space.config(values, run_dir=run.folder, **changes)
         except errors.UserError as error:  # of a combination that `probes` has left out
             print(f"trial {trial_id}: {error}")
-            os.makedirs(run.folder, exist_ok=True)
-            result = trials.outcome(run, "invalid", shown)
+            result = trials.outcome(run, "invalid")
         else:
-            result = self._same(config, run, shown)
+            result = self._same(config, ended)
             if result is None:
-                self._copy_parent(values.get("tuner/trial_id"), config, run)
-                result = trials.outcome(run, self._train(config, run), shown)
-        files.write(result_file, json.dumps(result, indent=2) + "\n")
-        self._report(result)
+                self._copy_parent(ended.get(values.get("tuner/trial_id")), config, run)
+                result = trials.outcome(run, self._train(config, run))
+        result = {**result, "trial": trial_id, "values": shown}
+        os.makedirs(run.folder, exist_ok=True)
+        files.write(os.path.join(run.folder, "trial.json"), json.dumps(result, indent=2) + "\n")
+        best, status = trials.finished(self._folder)[0], result["status"]
+        print(f"trial {trial_id}: validation error {result['validation_error']:.2%} at step "
+              f"{result['best_step']}{'' if status == 'finished' else f', {status}'}; best so far "
+              f"{best['validation_error']:.2%} ({best['trial']})", flush=True)  # fmt: skip
         return result
 
     def _train(self, config: config_lib.Config, run: run_folder.Run) -> str:
         """Trains one run to its end; returns its status."""
-        if not search_space.same_data(config, self._loaded):
+        names = [n for n, flag in config_lib.FLAGS.items() if flag.metadata["group"] == "Data"]
+        if any(getattr(config, name) != getattr(self._loaded, name) for name in names):
             self._images = None  # before the next: not both in memory
             self._images, self._loaded = data.load(config), config
         devices.set_precision(config)
         run.check(config)
         run.create(config, self._images)
         stopping = trials.StopHopeless(run, self._folder, config.iterations)
-        further = [stopping] if self._stop_hopeless else []
         try:
             with run.locked():
+                further = [stopping] if self._stop_hopeless else []
                 loop.fit(config, run, self._images, self._strategy, callbacks=further)
         except callbacks.Diverged as error:
             print(f"warning: {error}")
@@ -139,48 +143,32 @@ class Runner:
             _free_memory()
         return "stopped" if stopping.stopped else "finished"
 
-    def _same(self, config: config_lib.Config, run: run_folder.Run, shown: dict) -> dict | None:
+    def _same(self, config: config_lib.Config, ended: dict[str, dict]) -> dict | None:
         """The outcome of an earlier trial with the same flags, which would be the same again."""
-        for earlier in trials.finished(self._folder):
-            flags = run_folder.Run(trials.path(self._folder, earlier["trial"])).flags
-            if "same_as" in earlier or not os.path.exists(flags):
-                continue
-            with open(flags) as file:
-                if file.read() != config.flagfile():
-                    continue
-            os.makedirs(run.folder, exist_ok=True)
-            own = {"trial": os.path.basename(run.folder), "values": shown, "seconds": 0.0}
-            status = {"status": f"same as {earlier['trial']}", "same_as": earlier["trial"]}
-            return {**earlier, **own, **status}
+        for trial_id, earlier in ended.items():
+            flags = pathlib.Path(trials.path(self._folder, trial_id, "flags.cfg"))
+            if flags.exists() and flags.read_text() == config.flagfile():
+                same = {"status": f"same as {trial_id}", "same_as": trial_id, "seconds": 0.0}
+                return {**earlier, **same}
         return None
 
-    def _copy_parent(self, parent_id: str | None, config, run: run_folder.Run) -> None:
+    def _copy_parent(self, parent: dict | None, config, run: run_folder.Run) -> None:
         """Lets a trial of hyperband resume its parent, the shorter trial with the same flags."""
-        if not parent_id or os.path.exists(run.folder):
+        if not parent or os.path.exists(run.folder):
             return
-        known = {trial["trial"]: trial for trial in trials.finished(self._folder)}
-        parent = trials.path(self._folder, known[parent_id].get("same_as", parent_id))
+        source = trials.path(self._folder, parent.get("same_as", parent["trial"]))
         copy = run_folder.Run(run.folder + files.TEMPORARY)
         shutil.rmtree(copy.folder, ignore_errors=True)
-        shutil.copytree(parent, copy.folder, ignore=shutil.ignore_patterns("trial.json"))
+        shutil.copytree(source, copy.folder, ignore=shutil.ignore_patterns("trial.json"))
         files.write(copy.flags, config.flagfile())
         os.rename(copy.folder, run.folder)
-
-    def _report(self, result: dict) -> None:
-        best = trials.finished(self._folder)[0]
-        text = f"validation error {result['validation_error']:.2%} at step {result['best_step']}"
-        if result["status"] != "finished":
-            text += f", {result['status']}"
-        print(f"trial {result['trial']}: {text}; best so far "
-              f"{best['validation_error']:.2%} ({best['trial']})", flush=True)  # fmt: skip
 
 
 def _free_memory() -> None:
     """Frees what a trial has built.
 
-    TensorFlow registers the gradient of every tf.custom_gradient that it traces under a new name,
-    and with it the graph, and never removes it. The smallest network grows by 17 MiB per trial
-    without the loop (docs/performance.md).
+    TensorFlow keeps the gradient of every tf.custom_gradient that it traces, and with it the graph,
+    under a new name forever: 17 MiB per trial of the smallest network (docs/performance.md).
     """
     tf.keras.backend.clear_session()
     registered = ops.gradient_registry._registry

@@ -24,18 +24,16 @@ def path(folder: str, trial_id: str = "*", file: str = "") -> str:
     return os.path.join(folder, "trials", trial_id, file).rstrip("/")
 
 
-def outcome(run: run_folder.Run, status: str, shown: dict) -> dict:
-    """What trial.json holds of a run, most of all its lowest validation error."""
+def outcome(run: run_folder.Run, status: str) -> dict:
+    """What trial.json says of a run, most of all its lowest validation error."""
     rows, errors = run.rows(), _errors(run)
     best_step = min(errors, key=errors.get, default=0)
     return {
-        "trial": os.path.basename(run.folder),
         "validation_error": 1.0 if status in FAILED else errors.get(best_step, 1.0),
         "best_step": best_step,
         "steps": int(rows[-1]["step"]) if rows else 0,
         "seconds": rows[-1]["seconds"] if rows else 0.0,
         "status": status,
-        "values": shown,
     }
 
 
@@ -100,11 +98,7 @@ def report(folder: str, settings: str, base: config_lib.Config) -> str:
     ranked = finished(folder)
     names = list(ranked[0]["values"])
     columns = ["rank", "trial", "validation_error", "best_step", "steps", "seconds", "status"]
-    rows = []
-    for rank, trial in enumerate(ranked, 1):
-        error, seconds = f"{trial['validation_error']:.6g}", f"{trial['seconds']:.1f}"
-        texts = {"rank": rank, "validation_error": error, "seconds": seconds}
-        rows.append({**trial, **trial["values"], **texts})
+    rows = [{"rank": i, **trial, **trial["values"]} for i, trial in enumerate(ranked, 1)]
     files.write(os.path.join(folder, "trials.csv"), files.csv_text(rows, [*columns, *names]))
     if ranked[0]["status"] not in FAILED:
         text = best_flagfile(folder, ranked, settings, base)

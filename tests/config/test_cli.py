@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from rat_tf import config as config_lib
-from rat_tf.config import cli, flag_values
+from rat_tf.config import cli
 
 
 @pytest.fixture
@@ -24,7 +24,6 @@ def printed(folder, monkeypatch, capsys):
     """What a command prints of its config, in this process and with flags of its own."""
 
     def run(*arguments):
-        monkeypatch.setattr(cli.flags, "FLAGS", cli.flags.FlagValues())
         monkeypatch.setattr(sys, "argv", ["command", *arguments])
         status = 0
         try:
@@ -67,15 +66,16 @@ def test_run_folders_of_different_flagfiles_and_label_counts_differ(
     path = folder / flagfile
     path.parent.mkdir(parents=True)
     path.write_text("--flagfile=base.cfg\n")
-    config = flag_values.config_of_file(flagfile, **changes)
-    assert cli.default_run_dir(config, flagfile) == expected
+    flags = [f"--{name}={value}" for name, value in changes.items()]
+    parsed = cli.parse([f"--flagfile={flagfile}", *flags], training=True)
+    assert parsed.config.run_dir == expected
 
 
 def test_run_folders_without_a_flagfile_are_named_after_the_data():
     config = config_lib.Config(labels=40, dataset="folder:my/pets", seed=2)
     assert cli.default_run_dir(config) == "runs/folder-my-pets40/rat-seed2"
     varied = cli.default_run_dir(
-        config, "", {"transforms": "noise:1,affine:0.6", "xi": "1e-6"}, "r"
+        config, "", "", {"transforms": "noise:1,affine:0.6", "xi": "1e-6"}, "r"
     )
     assert varied == "r/folder-my-pets40/rat-transformsnoise_1_affine_0.6-xi1e_6-seed2"
 
@@ -87,7 +87,7 @@ def test_run_folders_without_a_flagfile_are_named_after_the_data():
         (["--flagfile=missing.cfg"], "missing.cfg"),
         (["--labels=many"], "labels"),
         (["stray"], "stray"),
-        (["--method=supervised", "--xi=1e-2"], "--xi: method supervised has no use for it"),
+        (["--method=supervised", "--xi=1e-2"], "--xi: not used by --method=supervised"),
     ],
 )
 def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(arguments, words, printed):
@@ -97,7 +97,7 @@ def test_mistakes_on_the_command_line_end_with_one_line_and_status_2(arguments, 
 
 
 def test_help_shows_every_flag_with_its_default_in_groups():
-    text = cli.help_text("What it does.")
+    text = cli.help_text("What it does.", training=True)
     for field in dataclasses.fields(config_lib.Config):
         assert f"--{field.name}\n" in text
     for group in ("Method:", "Data:", "Training:", "Machine:"):

@@ -13,7 +13,8 @@ def test_a_flagfile_serves_other_methods_but_a_flag_given_for_nothing_is_refused
     path = tmp_path / "rat.cfg"
     path.write_text("--transforms=noise:2,affine:0.3\n--xi=1e-2\n--consistency=0.7\n")
     random = flag_values.config_of_file(str(path), method="random")
-    assert (random.transforms, random.xi, random.consistency) == ("noise:2,affine:0.3", None, 0.7)
+    assert (str(random.transforms), random.xi) == ("noise:2,affine:0.3", None)
+    assert random.consistency == 0.7
     supervised = flag_values.config_of_file(str(path), method="supervised")
     assert (supervised.transforms, supervised.consistency) == (None, None)
     assert config_lib.Config(method="supervised") == supervised

@@ -23,7 +23,7 @@ def test_runs_of_one_row_differ_in_seeds_and_machines_only(tmp_path):
     groups, _ = run_folders.read(tmp_path)
     assert [len(group.results) for group in groups] == [3, 1]
     (section,), _ = comparison.sections(groups)
-    assert [line.name for line in section.lines] == ["RAT (xi=1e-6)", "RAT (xi=1e-3)"]
+    assert [line.name for line in section.lines] == ["RAT (xi=1e-6)", "RAT (xi=0.001)"]
 
 
 def test_runs_that_cannot_be_compared_are_in_tables_of_their_own(tmp_path):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rat_tf import errors, transforms
-from rat_tf.tuning import oracles
+from rat_tf import errors
+from rat_tf.tuning import oracles, search_space
 from tests.tuning import searches
 
 PAPER = {"channel_weight": 0.001, "affine": 0.1, "thin_plate_spline": 0.1, "flow_field": 0.01}
@@ -14,7 +14,7 @@ def test_the_papers_grid(name):
     """Ten steps from the step size on, and nothing else is changed."""
     space = searches.parse("", tuner="grid", transforms=f"noise:6,{name}:0.5")
     step = PAPER[name]
-    found = [config.transforms for config in space.probes()]
+    found = [str(config.transforms) for config in space.probes()]
     assert found == [f"noise:6,{name}:{i * step:.6g}" for i in range(1, 11)]
 
 
@@ -25,25 +25,24 @@ def test_every_point_is_a_composition():
         {hp.name: hp.random_sample(99 * i + k) for k, hp in enumerate(found)} for i in range(200)
     ]
     configs = [space.config(point) for point in points]
-    orders = [tuple(t.name for t in c.transform().transforms) for c in configs]
+    orders = [tuple(c.transforms.epsilons) for c in configs]
     assert all(len(set(order)) == len(order) >= 1 for order in orders)
     assert {len(order) for order in orders} == {1, 2, 3, 4, 5}
-    assert {order[0] for order in orders} == set(transforms.REGISTRY)  # each may come first
+    assert {order[0] for order in orders} == set(search_space.COMPOSED)  # each may come first
     ranges = {"noise": (0.5, 2), **{name: (step, 10 * step) for name, step in PAPER.items()}}
     for config in configs:
-        for transform in config.transform().transforms:
-            low, high = ranges[transform.name]
-            assert 0.999 * low <= transform.epsilon <= 1.001 * high
+        for name, epsilon in config.transforms.parts:
+            assert 0.999 * ranges[name][0] <= epsilon <= 1.001 * ranges[name][1]
 
 
 def test_the_place_says_the_order():
     space = searches.parse("", composition=True)
-    values = {f"epsilon.{name}": 0.5 for name in transforms.REGISTRY}
+    values = {f"epsilon.{name}": 0.5 for name in search_space.COMPOSED}
     places = {"noise": 0.9, "affine": 0.1, "flow_field": -0.1, "channel_weight": -1}
-    values |= {f"place.{name}": places.get(name, -0.5) for name in transforms.REGISTRY}
-    assert space.config(values).transforms == "affine:0.5,noise:0.5"
+    values |= {f"place.{name}": places.get(name, -0.5) for name in search_space.COMPOSED}
+    assert str(space.config(values).transforms) == "affine:0.5,noise:0.5"
     values |= {"place.noise": -0.9, "place.affine": -0.8}
-    assert space.config(values).transforms == "flow_field:0.5"
+    assert str(space.config(values).transforms) == "flow_field:0.5"
 
 
 @pytest.mark.parametrize(
@@ -57,11 +56,11 @@ def test_the_place_says_the_order():
         ("learning_rate=-1:1:0.5", "--learning_rate: expected a number > 0"),
         ("xi=1|2, xi=3|4", "xi is given twice"),
         ("epsilon.affine=1|2; epsilon.affine=3|4", "epsilon.affine is given twice"),
-        ("consistancy=1|2", "no flag 'consistancy'; did you mean 'consistency'"),
+        ("consistancy=1|2", "changes the result, got 'consistancy'; did you mean 'consistency'"),
         ("epsilon.afine=0.1:1:0.1", "got epsilon.afine; did you mean 'affine'"),
         ("epsilon.flow_field=0.1:1:0.1", "one of noise, affine"),
-        ("data_dir=a|b", "a flag that changes the result, got data_dir"),
-        ("run_dir=a|b", "a flag that changes the result, got run_dir"),
+        ("data_dir=a|b", "a flag that changes the result, got 'data_dir'"),
+        ("run_dir=a|b", "a flag that changes the result, got 'run_dir'"),
         ("consistency=0.3", "two values or more, got consistency=0.3"),
         ("consistency=0.1|high", "expected numbers, got consistency"),
         ("transforms=noise:1|noise:2,affine:0.1, epsilon.affine=0.1|0.2", "all set ε"),
@@ -80,8 +79,10 @@ def test_what_the_paper_has_no_grid_for_needs_a_search():
 
 
 def test_compositions_are_for_methods_that_transform():
-    with pytest.raises(errors.UserError, match="not used by --method=mean_teacher"):
+    with pytest.raises(errors.UserError, match="--transforms: not used by --method=mean_teacher"):
         searches.parse("", composition=True, method="mean_teacher")
+    with pytest.raises(errors.UserError, match="--method=vat needs noise"):
+        searches.parse("", composition=True, method="vat")
 
 
 def test_of_many_combinations_each_value_is_tried():
@@ -93,7 +94,7 @@ def test_of_many_combinations_each_value_is_tried():
 
 def test_whole_compositions_may_be_given():
     space = searches.parse("transforms=noise:1|noise:2,affine:0.1, xi=1|2", tuner="grid")
-    assert [c.transforms for c in space.probes()][::2] == ["noise:1", "noise:2,affine:0.1"]
+    assert [str(c.transforms) for c in space.probes()][::2] == ["noise:1", "noise:2,affine:0.1"]
 
 
 def test_numbers_are_in_order_and_have_their_flags_types():

@@ -1,0 +1,99 @@
+"""Flagfiles: where they are looked for, and the flags in them and in those that they include.
+
+absl reads flagfiles, too, but only from the current folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from rat_tf import errors
+
+
+def root() -> str:
+    """The folder that holds the project's configs/.
+
+    configs/ here is a link to that of the checkout; in a wheel it is a copy.
+    """
+    return os.path.dirname(os.path.abspath(__file__))
+
+
+def names(folder: str = "") -> list[str]:
+    """All flagfiles of a folder's configs/, by default the project's, as --flagfile names them."""
+    folder = folder or root()
+    found = []
+    for path, _, files in os.walk(os.path.join(folder, "configs")):
+        found += [os.path.join(os.path.relpath(path, folder), name) for name in files]
+    return sorted(name for name in found if name.endswith(".cfg"))
+
+
+def find(path: str) -> str:
+    """Where a flagfile is: in the current folder or, for configs/…, among the project's."""
+    path = os.path.expanduser(path)
+    if os.path.exists(path):
+        return path
+    ours = os.path.join(root(), os.path.normpath(path))
+    if os.path.normpath(path).startswith("configs" + os.sep) and os.path.exists(ours):
+        return ours
+    hint = errors.did_you_mean(os.path.normpath(path), names())
+    raise errors.UserError(f"no such file: {path}{hint}")
+
+
+def expand(arguments) -> tuple[list[str], list[str], list[str]]:
+    """The flags of the flagfiles among the arguments, the other arguments, and the files' names.
+
+    Parsed in this order the command line wins. What follows -- is left alone.
+    """
+    flags, rest, named = [], [], []
+    remaining = iter(arguments)
+    for argument in remaining:
+        if argument == "--":
+            rest += [argument, *remaining]
+        elif re.match(r"--?flagfile(=|$)", argument):
+            _, equals, value = argument.partition("=")
+            named.append(value if equals else next(remaining, ""))
+            flags += _include(named[-1], ())
+        else:
+            rest.append(argument)
+    return flags, rest, named
+
+
+def _include(name: str, including: tuple[str, ...]) -> list[str]:
+    """The flags of one flagfile; `including` are those that it is nested in, outermost first."""
+    try:
+        if not name.strip() or name.startswith("-"):
+            raise errors.UserError(f"expected the name of a file, got {name!r}")
+        path = find(name.strip())
+        if any(os.path.samefile(path, outer) for outer in including):
+            raise errors.UserError(f"{path} includes itself")
+        lines = _lines(path)
+    except errors.UserError as error:
+        where = f"{including[-1]}: " if including else ""
+        raise errors.UserError(f"{where}--flagfile: {error}") from None
+    flags = []
+    for number, line in lines:
+        if line.startswith(("--flagfile=", "-flagfile=")):
+            flags += _include(line.partition("=")[2], (*including, path))
+        elif re.match(r"--?(?!flagfile(\s|$))\w", line):
+            flags.append(line)
+        else:
+            expected = "a flag such as --seed=1 or --flagfile=<file>"
+            raise errors.UserError(f"{path}, line {number}: expected {expected}, got {line!r}")
+    return flags
+
+
+def _lines(path: str) -> list[tuple[int, str]]:
+    """The numbered lines of a file without comments and blank ones."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            stripped = [line.strip() for line in file]
+    except UnicodeDecodeError:
+        raise errors.UserError(f"{path} is not a text file (UTF-8)") from None
+    except OSError as error:
+        raise errors.UserError(f"cannot read {path}: {error.strerror}") from None
+    return [
+        (number, line)
+        for number, line in enumerate(stripped, 1)
+        if line and not line.startswith(("#", "//"))
+    ]

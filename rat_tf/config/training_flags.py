@@ -1,0 +1,93 @@
+"""The flags of training: the network, the schedule, and the machine."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rat_tf import fields
+from rat_tf.transforms import spec
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingFlags:
+    network: str = fields.flag(
+        "wrn-28-2",
+        "Wide ResNet wrn-<depth>-<width>, depth 6n + 4.",
+        fields.pattern(r"wrn-(10|16|22|28|34|40)-[1-9]\d*", "wrn-<depth>-<width> such as wrn-28-2"),
+        group="Training",
+    )
+    iterations: int = fields.flag(500_000, "Training steps.", fields.positive, group="Training")
+    validate_every: int = fields.flag(
+        25_000,
+        "Steps between validations; divides --iterations.",
+        fields.positive,
+        group="Training",
+    )
+    decay_at: int = fields.flag(
+        400_000, "Step of the learning rate's decay.", fields.positive, group="Training"
+    )
+    decay: float = fields.flag(
+        0.2, "Factor of the learning rate's decay.", fields.positive, group="Training"
+    )
+    seed: int = fields.flag(
+        0, "Seed of everything random but the split.", fields.seed, group="Training"
+    )
+    sync_batch_norm: bool = fields.flag(
+        False, "Batch statistics over all replicas instead of each replica's own.", group="Training"
+    )
+    mixed_precision: str = fields.flag(
+        "",
+        "Compute in float16 (with loss scaling) or bfloat16; transformations, softmax and KL stay "
+        "in float32.",
+        choices=("", "float16", "bfloat16"),
+        group="Training",
+    )
+    run_dir: str = fields.flag(
+        "",
+        "Folder of the results; by default runs/<path of the flagfile below configs/>/"
+        "<method>-seed<seed>, with -labels<n> if --labels is not the flagfile's own. A run that "
+        "was stopped goes on from there.",
+        group="Machine",
+    )
+    checkpoint_every: int = fields.flag(
+        5_000,
+        "Steps between checkpoints and points of the curves; divides --validate_every, or is "
+        "larger and then counts as that.",
+        fields.positive,
+        group="Machine",
+    )
+    strategy: str = fields.flag(
+        "auto",
+        "auto: MirroredStrategy over all visible GPUs, if there are several; multi_worker: "
+        "MultiWorkerMirroredStrategy under TF_CONFIG.",
+        choices=("auto", "one_device", "mirrored", "multi_worker"),
+        group="Machine",
+    )
+    logical_devices: int = fields.flag(
+        1,
+        "Split the CPU into so many devices, to try several replicas.",
+        fields.positive,
+        group="Machine",
+    )
+    jit_compile: bool = fields.flag(False, "Compile the training step with XLA.", group="Machine")
+    steps_per_execution: int = fields.flag(
+        1,
+        "Steps per call from Python; more is faster for small networks.",
+        fields.positive,
+        group="Machine",
+    )
+    sampler: str = fields.flag(
+        "auto",
+        "Bilinear sampling by tfa's kernel for CPUs (resampler), or by plain TensorFlow (gather); "
+        "auto: gather on GPUs and with --jit_compile, else resampler.",
+        choices=("auto", *spec.SAMPLERS),
+        group="Machine",
+    )
+    deterministic: bool = fields.flag(
+        False,
+        "Make every TensorFlow operation deterministic, at some cost in speed.",
+        group="Machine",
+    )
+    tensorboard: bool = fields.flag(
+        True, "Write TensorBoard logs to the run folder.", group="Machine"
+    )

@@ -1,0 +1,120 @@
+"""The flags of data: which images, how they are split, prepared and put into batches."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rat_tf import errors, fields
+
+DATASETS = ("svhn", "cifar10", "cifar100", "digits")
+
+
+def _check_dataset(name: str) -> str | None:
+    kind, _, rest = name.partition(":")
+    if name in DATASETS or (kind in ("tfds", "folder") and rest):
+        return None
+    hint = errors.did_you_mean(name, DATASETS)
+    return f"expected {', '.join(DATASETS)}, tfds:<name> or folder:<path>, got {name!r}{hint}"
+
+
+@dataclasses.dataclass(frozen=True)
+class DataOptions:
+    dataset: str = fields.flag(
+        "svhn",
+        "svhn, cifar10, cifar100, digits (comes with scikit-learn), tfds:<name> for any other "
+        "image classification set of TFDS, or folder:<path> with labeled/<class>/*, unlabeled/** "
+        "and optionally validation/<class>/* and test/<class>/*.",
+        check=_check_dataset,
+        group="Data",
+    )
+    data_dir: str = fields.flag(
+        "", "TFDS folder, also gs://; empty: the default of TFDS.", group="Machine"
+    )
+    download: bool = fields.flag(
+        False, "Download and prepare the set if --data_dir lacks it.", group="Machine"
+    )
+    svhn_extra: bool = fields.flag(
+        False, "Add the 531,131 extra images of SVHN to the unlabelled ones.", group="Data"
+    )
+    image_size: int = fields.flag(
+        0, "Resize to this height and width; 0: as is.", fields.at_least(0), group="Data"
+    )
+    channels: int = fields.flag(
+        0,
+        "Turn images into grey (1) or RGB (3), without any alpha; 0: as they are, RGB for folders.",
+        fields.expect(lambda value: value in (0, 1, 3), "0, 1 or 3"),
+        group="Data",
+    )
+    skip_broken: bool = fields.flag(
+        False, "Leave out the files of a folder that are no image, and say which.", group="Data"
+    )
+    labels: int = fields.flag(
+        1000,
+        "Number of labelled images; 0: all that have a label.",
+        fields.at_least(0),
+        group="Data",
+    )
+    validation: float = fields.flag(
+        0.1,
+        "Validation images, as a share of the labelled training set; unused where the set has a "
+        "validation part of its own.",
+        fields.fraction,
+        group="Data",
+    )
+    stratify: str = fields.flag(
+        "balanced",
+        "As many labelled images in each class, or in proportion to the classes.",
+        choices=("balanced", "proportional"),
+        group="Data",
+    )
+    split_seed: int = fields.flag(
+        1, "Seed of the split into labelled and the rest.", fields.seed, group="Data"
+    )
+    split_file: str = fields.flag(
+        "", "Use the split of this file: split.json of another run.", group="Data"
+    )
+    include_labeled: bool = fields.flag(
+        False, "Let labelled images be among the unlabelled ones, too.", group="Data"
+    )
+    preprocessing: str = fields.flag(
+        "scale",
+        "Scale to [-1, 1] (SVHN), or global contrast normalisation and ZCA (CIFAR-10).",
+        choices=("scale", "gcn_zca"),
+        group="Data",
+    )
+    labeled_batch: int = fields.flag(50, "Labelled images per step.", fields.positive, group="Data")
+    unlabeled_batch: int = fields.flag(
+        50,
+        "Unlabelled images per step; the supervised method takes as many labelled ones instead.",
+        fields.at_least(0),
+        group="Data",
+    )
+    augment_shift: int = fields.flag(
+        2, "Random shift by up to so many pixels.", fields.at_least(0), group="Data"
+    )
+    augment_flip: bool = fields.flag(False, "Random horizontal flip.", group="Data")
+    augment_noise: float = fields.flag(
+        0.0, "Standard deviation of pixel noise.", fields.at_least(0), group="Data"
+    )
+    augment_granularity: str = fields.flag(
+        "batch",
+        "One shift and flip per batch or per image.",
+        choices=("batch", "image"),
+        group="Data",
+    )
+    memory_limit_gb: float = fields.flag(
+        4.0,
+        "Larger sets are decoded once into --cache_dir and read from there.",
+        fields.at_least(0),
+        group="Machine",
+    )
+    cache_dir: str = fields.flag(
+        "",
+        "Folder for decoded sets and fitted ZCA matrices; empty: ~/.cache/rat_tf.",
+        group="Machine",
+    )
+
+    @property
+    def batch_sizes(self) -> tuple[int, int]:
+        """Labelled and unlabelled images per step."""
+        return self.labeled_batch, self.unlabeled_batch

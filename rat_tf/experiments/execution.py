@@ -1,0 +1,123 @@
+"""The runs of a sweep: how far each is, whether its data are there, and training them in turn."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import subprocess
+import sys
+import time
+
+from rat_tf import data, errors, training
+from rat_tf.experiments import plan
+
+TRAIN = ("-m", "rat_tf.train")
+FINISHED, PARTIAL, NEW = "finished", "partial", "new"
+
+
+def state(run: plan.Planned) -> tuple[str, str]:
+    """How far a run is, and a word about it; a `UserError` if its folder is no place for it."""
+    folder = training.run_folder.Run(run.config.run_dir)
+    folder.check(run.config)
+    try:
+        result = folder.finished()
+    except json.JSONDecodeError as error:
+        raise errors.UserError(f"{folder.result}: no JSON ({error}); remove it?") from None
+    if result:
+        error = result.get("test_error")
+        return FINISHED, "" if error is None else f"test error {error:.2%}"
+    if not os.path.exists(folder.flags):
+        return NEW, ""
+    try:
+        rows = folder.rows()
+    except ValueError as error:
+        raise errors.UserError(str(error)) from None
+    step = int(rows[-1]["step"]) if rows else 0
+    return PARTIAL, f"step {step:,} of {run.config.iterations:,}"
+
+
+def check(planned: list[plan.Planned]) -> list[tuple[str, str]]:
+    """The states of all runs; refuses the sweep if one of the folders is another run's."""
+    found, wrong = [], []
+    for run in planned:
+        try:
+            found.append(state(run))
+        except errors.UserError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise errors.UserError(
+            f"{len(wrong)} of {len(planned)} runs cannot be made; another --runs may help\n"
+            + "\n".join(wrong)
+        )
+    return found
+
+
+def listing(planned: list[plan.Planned], states: list[tuple[str, str]]) -> str:
+    """One line per run: state, folder, the flags in which the runs differ; then what they share."""
+    texts = collections.defaultdict(set)
+    for run in planned:
+        for flag, text in run.flags.items():
+            texts[flag].add(text)
+    shared = {flag: text for flag, (text, *others) in texts.items() if not others}
+    width = max(len(run.config.run_dir) for run in planned)
+    lines = []
+    for run, (name, detail) in zip(planned, states):
+        shown = " ".join(f"--{f}={text}" for f, text in run.flags.items() if f not in shared)
+        lines.append(f"{name:<9} {run.config.run_dir:<{width}}  {shown}  {detail}".rstrip())
+    if shared:
+        flags_text = " ".join(f"--{flag}={text}" for flag, text in shared.items())
+        lines.append(f"all whose method has a use for them: {flags_text}")
+    counts = collections.Counter(name for name, _ in states)
+    summary = ", ".join(f"{counts[name]} {name}" for name in (FINISHED, PARTIAL, NEW))
+    return "\n".join([*lines, f"{len(planned)} runs: {summary}"])
+
+
+def check_data(planned: list[plan.Planned]) -> None:
+    """Looks for every data set before the first run; what is to be downloaded comes later."""
+    seen = set()
+    for run in planned:
+        config = run.config
+        key = (config.dataset, config.data_dir, config.labels, config.validation, config.stratify)
+        if key not in seen and not config.download:
+            data.splits.check(data.sources.find(config), config)
+        seen.add(key)
+
+
+def execute(run: plan.Planned) -> str | None:
+    """Trains one run in a process of its own, its output into <run folder>.log; what went wrong."""
+    log = run.config.run_dir + ".log"  # beside the folder, which must be empty at first
+    os.makedirs(os.path.dirname(log), exist_ok=True)
+    command = [sys.executable, *TRAIN, *run.arguments()]
+    with open(log, "ab") as file:
+        start = file.tell()
+        # A session of its own: Ctrl-C reaches us alone, and we ask the run to save and end.
+        process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise
+    if status == 0:
+        return None
+    with open(log, "rb") as file:
+        file.seek(start)
+        lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
+    said = [line for line in lines if line.startswith("error: ")] or list(filter(None, lines))
+    return f"exit status {status}: {said[-1] if said else 'no output'} (see {log})"
+
+
+def execute_all(planned: list[plan.Planned], states: list[tuple[str, str]]) -> dict[str, str]:
+    """Trains what is not finished; the failures by run folder."""
+    waiting = [run for run, (name, _) in zip(planned, states) if name != FINISHED]
+    failures = {}
+    for number, run in enumerate(waiting, start=1):
+        print(f"[{number}/{len(waiting)}] {run.config.run_dir} … ", end="", flush=True)
+        start = time.monotonic()
+        failure = execute(run)
+        if failure:
+            failures[run.config.run_dir] = failure
+        said = "FAILED" if failure else state(run)[1]
+        print(f"{said}, {time.monotonic() - start:.0f} s", flush=True)
+    return failures

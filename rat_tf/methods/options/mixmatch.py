@@ -1,0 +1,33 @@
+"""MixMatch, with the defaults of its own paper and code."""
+
+from __future__ import annotations
+
+from rat_tf import fields
+from rat_tf.methods.options import base, rat
+
+
+@base.register("mixmatch", "mixmatch:MixMatch")
+class MixMatch(rat.Mixing, base.SemiSupervised):
+    learning_rate: float = 0.002
+    weight_decay: float = 0.02
+    ema_decay: float = 0.999
+    evaluate: str = "teacher"
+    consistency: float = 75.0
+    consistency_rampup: int = 16_384
+    mixup: bool = True
+    sharpening: float = fields.flag(
+        0.5, "Temperature T of the guessed labels; 1: no sharpening.", fields.positive
+    )
+    augmentations: int = fields.flag(
+        2,
+        "K, the augmented copies of an unlabelled image whose predictions are averaged.",
+        fields.at_least(1),
+    )
+
+    def arguments(self):
+        return {
+            **super().arguments(),
+            "mixup_alpha": self.mixup_alpha if self.mixup else None,
+            "sharpening": self.sharpening,
+            "augmentations": self.augmentations,
+        }

@@ -1,0 +1,64 @@
+"""From a config to the model that trains: network, preprocessing, method, optimiser."""
+
+from __future__ import annotations
+
+from rat_tf import config as config_lib
+from rat_tf import data, networks, schedules, transforms
+from rat_tf.data import augment, preprocess
+from rat_tf.methods import base
+from rat_tf.training import optimizers
+from rat_tf.transforms import sampling
+
+
+def build(config: config_lib.Config, images: data.Data) -> base.Method:
+    """The compiled model with all its variables made."""
+    preprocessing = preprocess.build(config, images)
+    model = method(config, len(images.class_names), preprocessing)
+    return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
+
+
+def method(config: config_lib.Config, num_classes: int, preprocessing) -> base.Method:
+    """The model that a config describes, not yet compiled, behind a `preprocessing` layer."""
+
+    def network():
+        return networks.build(config.network, num_classes, config.seed, config.sync_batch_norm)
+
+    options = config.options
+    arguments = options.arguments()
+    if config.transforms is not None:
+        arguments["transform"] = transform(config)
+    return options.load_model()(
+        network=network(),
+        averaged=network() if options.ema_decay else None,
+        ema_decay=options.ema_decay,
+        preprocessing=preprocessing,
+        augmentation=augment.build(config),
+        seed=config.seed,
+        **arguments,
+    )
+
+
+def transform(config: config_lib.Config) -> transforms.Composite:
+    """The transformations that training applies, with the sampler that fits the machine."""
+    sampler = config.sampler
+    if sampler == "auto":
+        sampler = sampling.fastest(config.jit_compile)
+    return transforms.build(config.used_transforms, config.padding or "zeros", sampler)
+
+
+def compiled(model: base.Method, config: config_lib.Config, example) -> base.Method:
+    """The model with its optimiser and all variables, made by an `example` batch of images."""
+    rate = schedules.LearningRate(config.learning_rate, config.decay_at, config.decay)
+    optimizer = optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay or None)
+    model.compile(
+        optimizer,
+        jit_compile=config.jit_compile,
+        steps_per_execution=config.steps_per_execution,
+    )
+    for network in model.candidates.values():
+        network(example)
+    weights = model.network.trainable_variables
+    if config.weight_decay:
+        optimizer.exclude_from_weight_decay([w for w in weights if "kernel" not in w.name])
+    model.optimizer.build(weights)
+    return model
