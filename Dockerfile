@@ -3,15 +3,18 @@
 #   docker run --gpus=all -v "$PWD/runs:/rat_tf/runs" rat_tf --flagfile=configs/svhn1000.cfg
 # A server with one exported model in it (export.serve prints how to serve without building this):
 #   docker build --target=serve --build-arg=MODEL=models/svhn -t svhn .
-#   docker run -p 8500:8500 -p 8501:8501 svhn
+#   docker run -p 127.0.0.1:8500:8500 -p 127.0.0.1:8501:8501 svhn
 
 FROM tensorflow/tensorflow:2.15.0-gpu AS train
-WORKDIR /rat_tf
+WORKDIR /src
 COPY requirements.txt .
 RUN pip install --no-cache-dir -r requirements.txt
+COPY LICENSE README.md pyproject.toml ./
 COPY configs configs
 COPY export export
 COPY rat_tf rat_tf
+RUN pip install --no-cache-dir --no-deps --no-build-isolation .
+WORKDIR /rat_tf
 RUN useradd --create-home rat && mkdir -p runs models && chown rat runs models
 USER rat
 ENTRYPOINT ["python", "-m", "rat_tf.train"]

@@ -27,9 +27,9 @@ clean:  ## Remove the environment, caches and build products.
 
 define CHECK_PYTHON
 import sys
-if not (3, 9) <= sys.version_info[:2] <= (3, 11):
+if not (3, 10) <= sys.version_info[:2] <= (3, 11):
     sys.exit(
-        "rat_tf needs Python 3.9, 3.10 or 3.11 (TensorFlow Addons 0.23 supports no other); "
+        "rat_tf needs Python 3.10 or 3.11 (TensorFlow Addons 0.23 supports no other); "
         "found " + sys.version.split()[0] + " at $(PYTHON). "
         "Try: make $(MAKECMDGOALS) PYTHON=python3.11"
     )
@@ -38,8 +38,10 @@ export CHECK_PYTHON
 
 # The environment is `complete` except while something is being installed. One that was interrupted
 # is made again from nothing, because pip may take a half-written package for an installed one.
-$(VENV)/%.installed: %.txt requirements.txt
+$(VENV)/%.installed: %.txt requirements.txt pyproject.toml
 	@test -f $(VENV)/complete || { $(PYTHON) -c "$$CHECK_PYTHON" && $(PYTHON) -m venv --clear $(VENV); }
 	@rm -f $(VENV)/complete
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation -e .
 	@touch $(VENV)/complete $@

@@ -8,8 +8,8 @@ each taking all that it can get:
   disk       rat_tf.data.streams from a mapped file, which the system has in its page cache
 
 and the consumer: one training step of WRN-28-2 on these 100 images, the least that any method
-costs. Goals: at least half of numpy's speed, and under 2 % of a step. On a busy machine CPU
-seconds say more than wall-clock seconds; both are printed, the best of several rounds.
+costs. Goal: under 2 % of a step. On a busy machine CPU seconds say more than wall-clock seconds;
+both are printed, the best of several rounds.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ Random pixels of SVHN's size through WRN-28-2 (--network) in one process, the sa
 Latency is the median and the 99th percentile over single calls, in turn so that a busy machine
 disturbs all alike. Goals: batch-1 median at least 5 times faster than predict; at batch 64 at least
 the images per second of the bare network.
+
+--soak=20000 sends as many requests instead, good and bad ones mixed: see benchmarks/soak.py.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import numpy as np
 import tensorflow as tf
 from absl import app, flags, logging
 
+from benchmarks import soak
 from export import classifier, warmup
 from rat_tf import networks
 from rat_tf.data import preprocess
@@ -36,6 +39,7 @@ SHAPE = (32, 32, 3)
 
 _NETWORK = flags.DEFINE_string("network", "wrn-28-2", "Wide ResNet to serve.")
 _SECONDS = flags.DEFINE_float("seconds", 20.0, "Seconds for each batch size.")
+_SOAK = flags.DEFINE_integer("soak", 0, "Requests, good and bad, to send instead.", lower_bound=0)
 
 
 class Batch(NamedTuple):
@@ -46,13 +50,20 @@ class Batch(NamedTuple):
     files: tf.Tensor  # PNG
 
 
-def contestants(folder: str) -> dict[str, Callable[[Batch], np.ndarray]]:
+def exported() -> tuple[dict, weights.Trained]:
+    """The signatures of the saved and loaded model, and what it was made of."""
     network, layer = networks.build(_NETWORK.value, 10), preprocess.Scale()
     network(layer(np.zeros((1, *SHAPE), np.uint8)))
     trained = weights.Trained(layer, network, tuple("0123456789"), SHAPE, step=0)
     module = classifier.Classifier(trained)
-    tf.saved_model.save(module, folder, module.signatures())
-    loaded = tf.saved_model.load(folder).signatures
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder, module.signatures())
+        return tf.saved_model.load(folder).signatures, trained
+
+
+def contestants() -> dict[str, Callable[[Batch], np.ndarray]]:
+    loaded, trained = exported()
+    network, layer = trained.network, trained.preprocessing
     keras = tf.keras.Sequential([layer, network])
     free = tf.TensorSpec([None, *SHAPE])
     bare = tf.function(lambda images: network(images, training=False), input_signature=[free])
@@ -80,8 +91,10 @@ def measure(runs: dict, batch: Batch) -> dict[str, np.ndarray]:
 
 def main(_) -> None:
     logging.set_verbosity(logging.WARNING)
-    with tempfile.TemporaryDirectory() as folder:
-        runs = contestants(folder)
+    if _SOAK.value:
+        soak.run(*exported(), _SOAK.value)
+        return
+    runs = contestants()
     print(f"{_NETWORK.value}, {SHAPE}, milliseconds of a call")
     print(f"{'batch':>5} {'':<9} {'p50':>8} {'p99':>8} {'images/s':>9} {'calls':>6}")
     for size in BATCHES:

@@ -1,3 +1,12 @@
-"""From a run of rat_tf to a served classifier: SavedModel, TF Serving, client."""
+"""From a run of rat_tf to a served classifier: SavedModel, TF Serving, client.
+
+Modules are loaded when they are asked for, so that flags can be checked without TensorFlow.
+"""
+
+import lazy_loader
 
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
+
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submodules=["card", "classifier", "transport", "verification", "warmup"]
+)

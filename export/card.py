@@ -7,6 +7,7 @@ import json
 import scipy.stats
 
 from rat_tf import config as config_lib
+from rat_tf.data import headers
 from rat_tf.training import run_folder
 from rat_tf.training import weights as weights_lib
 
@@ -17,7 +18,8 @@ An image classifier with {classes} classes, trained by rat_tf {labels} ({method}
 | | |
 | --- | --- |
 | data | {dataset}: {counts} |
-| images | uint8, {height}×{width}, {channels} channel(s); files of any size are resized to that |
+| images | uint8, {height}×{width}, {channels} channel(s) |
+| files | PNG, JPEG, BMP or GIF of up to {limit:,} pixels, resized to that |
 | classes | {class_names} |
 | split | {split} |
 | method | {method} |
@@ -63,6 +65,7 @@ def text(
         height=height,
         width=width,
         channels=channels,
+        limit=headers.LIMIT,
         class_names=", ".join(trained.class_names),
         split=f"seed {config.split_seed}, hash {result.get('split_hash', 'in split.json')}",
         transforms=f"`{config.used_transforms}`" if config.transforms else "none",

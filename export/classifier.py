@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from rat_tf.data import headers
 from rat_tf.training import weights
 
 DECODED_IN_PARALLEL = 4  # image files of one request
+GREY_AT_ONCE = 2**20  # pixels; as floating-point numbers they take 16 bytes each
 
 
 class Classifier(tf.Module):
@@ -38,8 +40,17 @@ class Classifier(tf.Module):
         }
 
     def classify(self, images) -> dict[str, tf.Tensor]:
-        """uint8 [B, H, W, C] to probabilities and logits [B, K], classes and labels [B]."""
-        logits = self._trained.logits(images)
+        """uint8 [B, H, W, C] to probabilities and logits [B, K], classes and labels [B].
+
+        The shape is checked here, as no server does it: oneDNN ends the process where the number of
+        dimensions is wrong, and fails on an empty batch. That is given one image, whose answer is
+        left out.
+        """
+        images = tf.ensure_shape(images, [None, *self._trained.image_shape])
+        count = tf.shape(images)[0]
+        missing = tf.maximum(1 - count, 0)
+        logits = self._trained.logits(tf.pad(images, [[0, missing], [0, 0], [0, 0], [0, 0]]))
+        logits = logits[:count]
         classes = tf.argmax(logits, axis=-1)
         return {
             "probabilities": tf.nn.softmax(logits),
@@ -49,10 +60,12 @@ class Classifier(tf.Module):
         }
 
     def classify_bytes(self, image_bytes) -> dict[str, tf.Tensor]:
-        """The same for PNG, JPEG, BMP or GIF files of any size, strings [B]."""
+        """The same for PNG, JPEG, BMP or GIF files of up to `headers.LIMIT` pixels, strings [B]."""
+        image_bytes = tf.ensure_shape(image_bytes, [None])
         return self.classify(decode(image_bytes, self._trained.image_shape))
 
     def label(self, classes) -> dict[str, tf.Tensor]:
+        classes = tf.ensure_shape(classes, [None])
         return {"labels": tf.gather(tf.constant(self._trained.class_names), classes)}
 
 
@@ -60,28 +73,59 @@ def decode(image_bytes, image_shape) -> tf.Tensor:
     """The images in files, strings [B], as uint8 [B, *image_shape].
 
     An error of a decoding op would not say which string it met. Under `ignore_errors` the images
-    that cannot be decoded are missing, and the positions of the others tell which those are.
+    that cannot be decoded are missing, and the positions of the others tell which those are. What
+    is too large is not decoded; what is `headers.BROKEN` by its header is made an error.
     """
+
+    def read(position, data):
+        size = headers.size(data)
+        image = tf.cond(
+            size[2] > headers.LIMIT,
+            lambda: tf.zeros(image_shape, tf.uint8),
+            # Of no bytes nothing can be decoded.
+            lambda: decode_one(tf.where(size[2] > 0, data, b""), image_shape),
+        )
+        return position, size, image
+
     count = tf.size(image_bytes, tf.int64)
     images = tf.data.Dataset.from_tensor_slices(image_bytes).enumerate()
-    images = images.map(
-        lambda position, data: (position, decode_one(data, image_shape)), DECODED_IN_PARALLEL
-    )
+    images = images.map(read, DECODED_IN_PARALLEL)
     # One more at the end, so that there is something to be found even if all fail.
-    end = tf.data.Dataset.from_tensors((count, tf.zeros(image_shape, tf.uint8)))
-    found = images.ignore_errors().concatenate(end).batch(count + 1)
-    positions, pixels = found.with_options(_plain()).get_single_element()
-    missing = positions != tf.range(tf.size(positions, tf.int64))
-    bad = tf.minimum(tf.argmax(missing), tf.maximum(count - 1, 0))
-    # The size helps a client to tell its own file from one of another request in the same batch.
-    message = tf.strings.format(
-        "image_bytes[{}] of {} bytes is not a whole PNG, JPEG, BMP or GIF image",
-        (bad, tf.strings.length(tf.gather(tf.concat([image_bytes, [""]], 0), bad))),
+    end = tf.data.Dataset.from_tensors(
+        (count, tf.zeros([3], tf.int64), tf.zeros(image_shape, tf.uint8))
     )
-    with tf.control_dependencies(
-        [tf.debugging.Assert(tf.size(positions, tf.int64) > count, [message])]
-    ):
+    found = images.ignore_errors().concatenate(end).batch(count + 1)
+    positions, sizes, pixels = found.with_options(_plain()).get_single_element()
+    missing = positions != tf.range(tf.size(positions, tf.int64))
+    large = sizes[:, 2] > headers.LIMIT
+    broken, large_one = tf.argmax(missing), tf.argmax(large)
+    height, width, total = tf.unstack(sizes[large_one])
+    checks = [
+        tf.debugging.Assert(
+            ~tf.reduce_any(missing), [_complaint(image_bytes, broken, f"is {headers.BROKEN}")]
+        ),
+        tf.debugging.Assert(
+            ~tf.reduce_any(large),
+            [
+                _complaint(
+                    image_bytes,
+                    positions[large_one],
+                    "has {} pixels ({} x {}, all frames counted), expected at most {}",
+                    total, height, width, headers.LIMIT,
+                )
+            ],
+        ),
+    ]  # fmt: skip
+    with tf.control_dependencies(checks):
         return tf.ensure_shape(pixels[:count], [None, *image_shape])
+
+
+def _complaint(image_bytes, position, text: str, *values) -> tf.Tensor:
+    """The size helps a client to tell its own file from one of another request in the batch."""
+    data = tf.gather(tf.concat([image_bytes, [""]], 0), position)
+    return tf.strings.format(
+        f"image_bytes[{{}}] of {{}} bytes {text}", (position, tf.strings.length(data), *values)
+    )
 
 
 def _plain() -> tf.data.Options:
@@ -103,6 +147,20 @@ def decode_one(data, image_shape) -> tf.Tensor:
     image = image[..., : depth - (1 - depth % 2)]
     image = tf.ensure_shape(tf.broadcast_to(image, [*tf.unstack(size), 3]), [None, None, 3])
     if channels == 1:  # of a grey image, now three times the same, rounding makes itself again
-        image = tf.image.rgb_to_grayscale(image)
+        image = _grey(image)
     resized = tf.image.resize(image, [height, width], antialias=True)
     return tf.cast(tf.clip_by_value(tf.round(resized), 0, 255), tf.uint8)
+
+
+def _grey(image) -> tf.Tensor:
+    """`tf.image.rgb_to_grayscale` in parts: as a whole it takes 16 more bytes for each pixel."""
+    pixels = tf.reshape(image, [-1, 3])
+    parts = -(-tf.shape(pixels)[0] // GREY_AT_ONCE)
+
+    def add(part, done):
+        some = pixels[part * GREY_AT_ONCE : (part + 1) * GREY_AT_ONCE]
+        return part + 1, done.write(part, tf.image.rgb_to_grayscale(some))
+
+    done = tf.TensorArray(tf.uint8, parts, infer_shape=False, element_shape=[None, 1])
+    _, done = tf.while_loop(lambda part, _: part < parts, add, [0, done], parallel_iterations=1)
+    return tf.reshape(done.concat(), [*tf.unstack(tf.shape(image)[:2]), 1])

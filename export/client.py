@@ -10,18 +10,33 @@ Exit status 2, and one message, if the server cannot be reached or refuses.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 import time
 
 import numpy as np
-from absl import flags
 
-from export import serve, transport, warmup
-from rat_tf import errors
+import export
+from export import protocol
+from rat_tf import errors, fields
 from rat_tf.config import cli
 
 LONGEST_WAIT = 10.0  # seconds between two attempts
+
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    server: str = fields.flag("localhost:8500", "host:port (gRPC) or http://host:port (REST).")
+    model: str = fields.flag(protocol.NAME, "Name of the model at the server.")
+    version: int = fields.flag(0, "Version of the model; 0: the newest.", fields.at_least(0))
+    status: bool = fields.flag(False, "Show versions, states and signatures.")
+    top: int = fields.flag(3, "Classes to show for an image.", fields.at_least(1))
+    batch_size: int = fields.flag(
+        max(protocol.BATCH_SIZES), "Images in a request.", fields.at_least(1)
+    )
+    timeout: float = fields.flag(10.0, "Seconds that a request may take.", fields.at_least(0.001))
+    retries: int = fields.flag(4, "Attempts after one that failed.", fields.at_least(0))
 
 
 def main(
@@ -30,11 +45,11 @@ def main(
     model: str,
     version: int = 0,
     top: int = 3,
-    batch_size: int = max(warmup.BATCH_SIZES),
+    batch_size: int = max(protocol.BATCH_SIZES),
     timeout: float = 10.0,
     retries: int = 4,
 ) -> None:
-    connection = transport.connect(server, model, version, timeout)
+    connection = export.transport.connect(server, model, version, timeout)
     if not files:
         print(attempt(lambda: describe(connection), retries))
         return
@@ -54,17 +69,15 @@ def classify(connection, files: list[str], contents: list[bytes]) -> np.ndarray:
     inputs = {"image_bytes": np.array(contents, dtype=object)}
     try:
         return connection.predict("serving_bytes", inputs)["probabilities"]
-    except transport.ServerError as error:
-        found = re.search(r"image_bytes\[(\d+)\] of (\d+) bytes", str(error))
+    except export.transport.ServerError as error:
+        found = re.search(r"image_bytes\[(\d+)\] of (\d+) bytes ([^\]\n]*)", str(error))
         if not found:
             raise
-        position, size = map(int, found.groups())
+        position, size, problem = int(found[1]), int(found[2]), found[3]
     if position < len(files) and len(contents[position]) == size:
-        raise errors.UserError(
-            f"{files[position]}: expected a PNG, JPEG, BMP or GIF image, found a broken file"
-        )
+        raise errors.UserError(f"{files[position]} {problem}")
     # A server that batches has put our request together with one that has a broken image.
-    raise transport.ServerError("another client's image was broken", passing=True)
+    raise export.transport.ServerError("another client's image was refused", passing=True)
 
 
 def class_names(connection, count: int, batch_size: int) -> list[str]:
@@ -92,7 +105,7 @@ def attempt(ask, retries: int, first_wait: float = 0.5):
     for number in range(retries + 1):
         try:
             return ask()
-        except transport.ServerError as error:
+        except export.transport.ServerError as error:
             if not error.passing or number == retries:
                 raise
             wait = min(first_wait * 2**number, LONGEST_WAIT)
@@ -121,33 +134,13 @@ def _read(name: str) -> bytes:
         raise errors.UserError(f"{name}: cannot be read: {error.strerror}") from None
 
 
-def run() -> None:
-    """As `cli.command`, which takes no arguments besides flags."""
-    if {"--help", "-help", "-h"} & set(sys.argv[1:]):
-        print(__doc__.strip(), flags.FLAGS.module_help(sys.argv[0]), sep="\n")
-        return
-    with cli.user_errors():
-        try:
-            files = flags.FLAGS(sys.argv)[1:]
-        except flags.Error as error:
-            raise errors.UserError(str(error)) from None
-        f = flags.FLAGS
-        if f.status and files:
-            raise errors.UserError(f"--status: expected no images, got {' '.join(files)}")
-        if not files and not f.status:
-            raise errors.UserError("expected image files, or --status")
-        main(files, f.server, f.model, f.version, f.top, f.batch_size, f.timeout, f.retries)
+def run(f: cli.Parsed) -> None:
+    if f.status and f.rest:
+        raise errors.UserError(f"--status: expected no images, got {' '.join(f.rest)}")
+    if not f.rest and not f.status:
+        raise errors.UserError("expected image files, or --status")
+    main(list(f.rest), f.server, f.model, f.version, f.top, f.batch_size, f.timeout, f.retries)
 
 
 if __name__ == "__main__":
-    flags.DEFINE_string("server", "localhost:8500", "host:port (gRPC) or http://host:port (REST).")
-    flags.DEFINE_string("model", serve.NAME, "Name of the model at the server.")
-    flags.DEFINE_integer("version", 0, "Version of the model; 0: the newest.", lower_bound=0)
-    flags.DEFINE_boolean("status", False, "Show versions, states and signatures.")
-    flags.DEFINE_integer("top", 3, "Classes to show for an image.", lower_bound=1)
-    flags.DEFINE_integer(
-        "batch_size", max(warmup.BATCH_SIZES), "Images in a request.", lower_bound=1
-    )
-    flags.DEFINE_float("timeout", 10.0, "Seconds that a request may take.", lower_bound=0.001)
-    flags.DEFINE_integer("retries", 4, "Attempts after one that failed.", lower_bound=0)
-    run()
+    cli.command(run, Flags, positional=True)

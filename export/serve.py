@@ -4,59 +4,80 @@
 
 Writes the server's configuration to <model_dir>/serving/ (the server looks at numbers only, so it
 does not mind) and starts tensorflow_model_server if it is on PATH. If it is not, prints the docker
-command that does the same.
+command that does the same and ends with status 69: nothing was started. --nostart ends with 0.
+
+Docker publishes the ports on 127.0.0.1, or on --host. tensorflow_model_server itself listens on all
+interfaces; it has no option for less.
 """
 
 from __future__ import annotations
 
+import csv
+import dataclasses
+import io
+import ipaddress
 import json
 import os
+import re
 import shlex
 import shutil
 import string
 import sys
 
-from absl import flags
-
-from export import savedmodel, warmup
-from rat_tf import errors, files
+from export import protocol, versions
+from rat_tf import errors, fields, files
 from rat_tf.config import cli
 
 BINARY = "tensorflow_model_server"
 IMAGE = "tensorflow/serving:2.15.1"
-NAME = "model"  # the model's at the server, by default; TF Serving's image has the same
+HOST = "127.0.0.1"
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "serving")
+
+
+PORT = fields.expect(lambda value: 1 <= value <= 65535, "a port in [1, 65535]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    model_dir: str = fields.flag(None, "Folder with the versions of a model.")
+    name: str = fields.flag(protocol.NAME, "Under which clients ask for it.")
+    port: int = fields.flag(8500, "Port of gRPC.", PORT)
+    rest_port: int = fields.flag(8501, "Port of REST and of the metrics.", PORT)
+    start: bool = fields.flag(True, "Start the server; --nostart only writes and prints.")
+    host: str = fields.flag(HOST, "Address on which docker publishes the ports.")
 
 
 def main(
     model_dir: str,
-    name: str = NAME,
+    name: str = protocol.NAME,
     port: int = 8500,
     rest_port: int = 8501,
     start: bool = True,
+    host: str = HOST,
 ) -> None:
-    native, docker = configure(model_dir, name, port, rest_port)
+    native, docker = configure(model_dir, name, port, rest_port, host)
     print(f"configuration in {os.path.join(model_dir, 'serving')}; the server's command:")
     print(f"  {shlex.join(native)}")
     if not start:
         print(f"with docker:\n  {shlex.join(docker)}")
     elif shutil.which(BINARY):
+        print(f"note: {BINARY} listens on all interfaces, not on {host} alone", file=sys.stderr)
         sys.stdout.flush()
         os.execvp(BINARY, native)  # signals, and the exit status, are the server's from here on
     else:
-        print(f"{BINARY} is not on PATH. With docker:\n  {shlex.join(docker)}")
+        print(f"with docker:\n  {shlex.join(docker)}")
+        print(f"error: nothing was started: {BINARY} is not on PATH", file=sys.stderr)
+        sys.exit(os.EX_UNAVAILABLE)
 
 
-def configure(model_dir: str, name: str, port: int, rest_port: int) -> tuple[list[str], list[str]]:
+def configure(
+    model_dir: str, name: str, port: int, rest_port: int, host: str = HOST
+) -> tuple[list[str], list[str]]:
     """Writes the configuration; returns the commands that start the server, native and docker.
 
     In a container the model has the path that it has outside, so that one configuration fits both.
     """
-    if not savedmodel.versions(model_dir):
-        raise errors.UserError(
-            f"--model_dir: expected a folder with numbered versions, as export.savedmodel writes "
-            f"it, but {model_dir} has none"
-        )
+    address = check(model_dir, name, port, rest_port, host)
     base_path = os.path.abspath(model_dir)
     folder = os.path.join(base_path, "serving")
     arguments = [
@@ -67,17 +88,20 @@ def configure(model_dir: str, name: str, port: int, rest_port: int) -> tuple[lis
         f"--batching_parameters_file={folder}/batching_parameters.txt",
         f"--monitoring_config_file={folder}/monitoring.config",
     ]
+    ports = [f"{address}:{number}:{number}" for number in (port, rest_port)]
+    # A string of JSON is one of YAML and of protocol buffers, too.
     values = {
-        "name": name,
-        "base_path": base_path,
-        "folder": folder,
-        "image": IMAGE,
-        "port": port,
-        "rest_port": rest_port,
-        "arguments": json.dumps(arguments),  # which is YAML, too
+        "name": quoted(name),
+        "base_path": quoted(base_path),
+        "image": quoted(IMAGE),
+        # Compose puts variables in place of what follows a $.
+        "compose_path": quoted(base_path).replace("$", "$$"),
+        "compose_ports": quoted(ports),
+        "compose_arguments": quoted(arguments).replace("$", "$$"),
+        "compose_file": shlex.quote(f"{folder}/docker-compose.yml"),
         "threads": os.cpu_count(),
-        "max_batch_size": max(warmup.BATCH_SIZES),
-        "allowed_batch_sizes": "\n".join(f"allowed_batch_sizes: {n}" for n in warmup.BATCH_SIZES),
+        "max_batch_size": max(protocol.BATCH_SIZES),
+        "allowed_batch_sizes": "\n".join(f"allowed_batch_sizes: {n}" for n in protocol.BATCH_SIZES),
     }
     os.makedirs(folder, exist_ok=True)
     for template in sorted(os.listdir(TEMPLATES)):
@@ -85,16 +109,58 @@ def configure(model_dir: str, name: str, port: int, rest_port: int) -> tuple[lis
             text = string.Template(file.read()).substitute(values)
         files.write(os.path.join(folder, template), text)
     native = [BINARY, *arguments]
-    mount = f"type=bind,source={base_path},target={base_path},readonly"
-    ports = [f"--publish={number}:{number}" for number in (port, rest_port)]
-    docker = ["docker", "run", "--rm", "--user=65534:65534", *ports, f"--mount={mount}"]
+    mount = io.StringIO()  # docker reads it as CSV
+    fields = ["type=bind", f"source={base_path}", f"target={base_path}", "readonly"]
+    csv.writer(mount, lineterminator="").writerow(fields)
+    docker = ["docker", "run", "--rm", "--user=65534:65534"]
+    docker += [*(f"--publish={item}" for item in ports), f"--mount={mount.getvalue()}"]
     return native, [*docker, IMAGE, *arguments]
 
 
+def check(model_dir: str, name: str, port: int, rest_port: int, host: str) -> str:
+    """Refuses what the server would not start with; returns the address as docker writes it."""
+    found = versions.versions(model_dir)
+    if not found:
+        raise errors.UserError(
+            f"--model_dir: expected a folder with numbered versions, as export.savedmodel writes "
+            f"it, but {model_dir} has none"
+        )
+    newest = os.path.join(model_dir, str(found[-1]))
+    if not os.path.isfile(os.path.join(newest, "saved_model.pb")):
+        raise errors.UserError(
+            f"--model_dir: expected a SavedModel in the newest version, but {newest} has no "
+            "saved_model.pb"
+        )
+    if not os.path.abspath(model_dir).isprintable():
+        raise errors.UserError(
+            f"--model_dir: expected a path of printable characters, got {model_dir!r}"
+        )
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise errors.UserError(
+            "--name: expected letters, digits, '.', '_' and '-', the first a letter or digit, "
+            f"got {name!r}"
+        )
+    for flag, value in (("port", port), ("rest_port", rest_port)):
+        if not 1 <= value <= 65535:
+            raise errors.UserError(f"--{flag}: must be in [1, 65535], got {value}")
+    if port == rest_port:
+        raise errors.UserError(f"--rest_port: must differ from --port, both are {port}")
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        raise errors.UserError(
+            f"--host: expected an IP address, such as 127.0.0.1 or 0.0.0.0, got {host!r}"
+        ) from None
+    return f"[{address}]" if address.version == 6 else str(address)
+
+
+def quoted(value) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 if __name__ == "__main__":
-    flags.DEFINE_string("model_dir", None, "Folder with the versions of a model.", required=True)
-    flags.DEFINE_string("name", NAME, "Under which clients ask for it.")
-    flags.DEFINE_integer("port", 8500, "Port of gRPC.", 1, 65535)
-    flags.DEFINE_integer("rest_port", 8501, "Port of REST and of the metrics.", 1, 65535)
-    flags.DEFINE_boolean("start", True, "Start the server; --nostart only writes and prints.")
-    cli.command(lambda f: main(f.model_dir, f.name, f.port, f.rest_port, f.start))
+    cli.command(
+        lambda f: main(f.model_dir, f.name, f.port, f.rest_port, f.start, f.host),
+        Flags,
+        tensorflow=False,
+    )

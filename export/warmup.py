@@ -13,9 +13,8 @@ import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-#: The sizes that the server pads batches to; the last is the largest request it accepts. The
-#: batching parameters in export/serving are written with the same ones.
-BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
+from export import protocol
+
 PATH = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
 
@@ -25,7 +24,7 @@ def write(version_dir: str, model_name: str, images: np.ndarray) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     files = encode(images)
     with tf.io.TFRecordWriter(path) as writer:
-        for size in BATCH_SIZES:
+        for size in protocol.BATCH_SIZES:
             rows = np.arange(size) % len(images)
             for signature, inputs in (
                 ("serving_default", {"images": images[rows]}),

@@ -45,7 +45,7 @@ def search(
 
     Args:
       logits: maps (images, iteration) to logits; it must not update any state.
-      images: [B, H, W, C].
+      images: [B, H, W, C]; these and the next two may be NumPy arrays.
       clean_logits: [B, classes], of p(y|x).
       direction: offsets of norm 1, as `transform.random_direction` draws them.
       epsilons: the current, ramped ε⁽ⁱ⁾.
@@ -55,7 +55,7 @@ def search(
     if ascent not in spec.ASCENTS:
         raise ValueError(f"ascent: expected one of {spec.ASCENTS}, got {ascent!r}")
     clean_logits = tf.stop_gradient(clean_logits)
-    direction = list(direction)
+    direction = [tf.convert_to_tensor(v) for v in direction]
     fallback = tf.zeros([tf.shape(images)[0]], tf.bool)
     for iteration in range(power_iterations):
         # Only the offsets are watched: no weight gradient is computed to be thrown away.

@@ -5,8 +5,9 @@
 
 --check reads every flagfile, compares its flags with the paper's Tables 1, 2 and 6, builds the
 network and takes one training step on a few random images of the right shape. It takes minutes;
---nosteps leaves the training out. Run it from the project's folder. Exit status: 0 all is well, 1
-something is wrong, with the file and the flag, 2 a mistake in what was asked for.
+--nosteps leaves the training out. It looks at configs/ in the current folder or, if there is none,
+at the flagfiles of the installed package. Exit status: 0 all is well, 1 something is wrong, with
+the file and the flag, 2 a mistake in what was asked for.
 """
 
 from __future__ import annotations

@@ -16,5 +16,6 @@ def entropy(logits) -> tf.Tensor:
 
 
 def _log_softmax(logits) -> tf.Tensor:
+    logits = tf.convert_to_tensor(logits)
     dtype = tf.float64 if logits.dtype == tf.float64 else tf.float32
     return tf.nn.log_softmax(tf.cast(logits, dtype))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 
 from absl import flags
 
@@ -94,7 +93,3 @@ def at_least(low):
 positive = expect(lambda value: 0 < value < math.inf, "a number > 0")
 seed = expect(lambda value: 0 <= value < 2**31, "a number in [0, 2^31)")
 fraction = expect(lambda value: 0 <= value < 1, "a number in [0, 1)")
-
-
-def pattern(regular_expression: str, expected: str):
-    return expect(lambda value: re.fullmatch(regular_expression, value), expected)

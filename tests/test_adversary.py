@@ -198,3 +198,13 @@ def test_offsets_are_constants_and_weights_are_not_watched(trained, monkeypatch)
     assert [t.watched_variables() for t in inner] == [()]
     assert all(g is not None for g in outer.gradient(control, sources))
     assert all(g is None for g in outer.gradient(found.offsets, sources))
+
+
+def test_arrays_are_as_good_as_tensors():
+    v = [o.numpy() for o in ALL.random_direction(6, SHAPE, (1, 2), tf.float64)]
+    epsilons = np.array([t.epsilon for t in ALL.transforms])
+    found = adversary.search(ALL, linear, X, linear(X).numpy(), v, epsilons, ascent="steepest")
+    expected = search(ALL, ascent="steepest")
+    for offset, other in zip(found.offsets, expected.offsets):
+        assert offset.dtype == tf.float64
+        np.testing.assert_array_equal(offset, other)

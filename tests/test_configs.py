@@ -1,10 +1,12 @@
 """The flagfiles of configs/: all can be read, are what the paper says, and train a step."""
 
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from rat_tf import config as config_lib
@@ -49,6 +51,16 @@ def test_a_row_that_stands_in_several_tables_has_one_number():
 def test_the_files_for_the_main_job_are_the_papers_best_row(path):
     config = flag_values.config_of_file(path)
     assert config == flag_values.config_of_file(f"{paper.FOLDER}/{config.dataset}/rat_rampup.cfg")
+
+
+def test_the_digits_state_the_error_of_the_readme():
+    readme = (ROOT / "README.md").read_text()
+    promise = (ROOT / "configs/digits50.cfg").read_text()
+    for method in ("supervised", "RAT"):
+        (row,) = re.findall(rf"^\| {method} \|((?: [\d.]+ \|){{5}}) (.*) \|$", readme, re.MULTILINE)
+        errors = [float(error) for error in re.findall(r"[\d.]+", row[0])]
+        assert row[1] == f"{np.mean(errors):.1f} ± {np.std(errors, ddof=1):.1f}"
+        assert f"{row[1]} %" in promise
 
 
 @pytest.mark.parametrize("method", config_lib.METHODS)
@@ -111,7 +123,8 @@ def test_the_command_ends_with_1_naming_file_and_flag(copy, monkeypatch):
     assert "2 wrong" in done.stdout
 
 
-def test_elsewhere_it_says_where_to_go(tmp_path, monkeypatch):
+def test_elsewhere_the_flagfiles_of_the_package_are_tried(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    done = _run(tmp_path, "--check")
-    assert (done.returncode, done.stdout) == (2, "") and "project's" in done.stderr
+    done = _run(tmp_path, "--check", "--nosteps")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "configs/paper/svhn/vat.cfg" in done.stdout and "none wrong" in done.stdout

@@ -22,6 +22,11 @@ def test_equal_to_scipy(dtype, tolerance, scale):
     assert kl.dtype == entropy.dtype == dtype
     np.testing.assert_allclose(kl, special.rel_entr(p64, q64).sum(axis=1), **close)
     np.testing.assert_allclose(entropy, stats.entropy(p64, axis=1), **close)
+    # NumPy arrays and lists are taken, too.
+    np.testing.assert_array_equal(divergences.kl_divergence(p.numpy(), q.numpy()), kl)
+    np.testing.assert_allclose(
+        divergences.entropy(p.numpy().tolist()), entropy, rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

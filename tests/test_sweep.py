@@ -89,7 +89,7 @@ def test_a_flag_that_one_method_has_no_use_for_is_left_out_there():
     found = [(r.config.method, r.config.xi and str(r.config.xi), r.config.ascent) for r in planned]
     assert found == [
         ("rat", "1e-6", "steepest"),
-        ("rat", "1e-2", "steepest"),
+        ("rat", "0.01", "steepest"),
         ("supervised", None, None),
     ]
     assert not {"xi", "ascent"} & planned[2].flags.keys()
@@ -123,7 +123,10 @@ def test_one_split_for_all_seeds_unless_asked_otherwise():
         ({"vary": ["seed=4..2"]}, ["--vary", "a <= b", "seed=4..2"]),
         ({"given": {"seed": "1"}, "seeds": "2"}, ["--seed", "given and varied"]),
         ({"given": {"run_dir": "x"}}, ["--run_dir", "--runs"]),
-        ({"given": {"xi": "1"}, "vary": ["method=supervised|random"]}, ["--xi", "no method"]),
+        (
+            {"given": {"xi": "1"}, "vary": ["method=supervised|random"]},
+            ["--xi", "not used by any method"],
+        ),
         ({"flagfiles": ("configs/missing.cfg",)}, ["missing.cfg"]),
         ({"given": {"iterations": "7"}}, ["--validate_every", "--iterations=7"]),
     ],
@@ -138,7 +141,7 @@ def test_beside_the_paper_a_flag_goes_to_the_methods_that_use_it():
     planned = plan_lib.plan_paper("table5", {"dataset": "svhn", "xi": "0.1eps"}, {}, "runs")
     found = {run.config.method: run.config.xi and str(run.config.xi) for run in planned}
     assert found["rat"] == found["vat"] == "0.1eps" and found["supervised"] is None
-    with pytest.raises(errors.UserError, match="--sharpening: no method"):
+    with pytest.raises(errors.UserError, match="--sharpening: not used"):
         plan_lib.plan_paper("table5", {"sharpening": "0.1"}, {}, "runs")
 
 
@@ -232,6 +235,27 @@ def test_a_missing_data_set_is_named_before_the_first_run(tmp_path, trainer):
     given = {"dataset": "folder:nowhere", "method": "rat"}
     planned = plan(tmp_path / "runs", given, ["seed=0"], flagfiles=())
     with pytest.raises(errors.UserError, match="nowhere"):
+        sweep.main(planned, run=True, print_commands=False)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("vary", "words"),
+    [
+        ("split_file={good}|{good}.missing", "--split_file: .*missing"),
+        ("svhn_extra=false|true", "--svhn_extra: expected --dataset=svhn"),
+        ("image_size=16|2", "--augment_shift: expected less than the 2 pixels"),
+        ("augment_shift=2|16", "--augment_shift: .*got 16"),
+        ("preprocessing=gcn_zca; image_size=16|128; channels=1|3", "gcn_zca"),
+    ],
+)
+def test_every_flag_of_the_data_is_checked_before_the_first_run(tmp_path, trainer, vary, words):
+    """The first of the values is right."""
+    split = {"hash": "", "validation": [], "labeled": list(range(50)), "unlabeled": []}
+    (tmp_path / "split.json").write_text(json.dumps(split))
+    planned = plan(tmp_path / "runs", vary=[vary.format(good=tmp_path / "split.json")])
+    execution.check_data(planned[:1])
+    with pytest.raises(errors.UserError, match=words):
         sweep.main(planned, run=True, print_commands=False)
     assert not (tmp_path / "runs").exists()
 

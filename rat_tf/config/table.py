@@ -98,6 +98,15 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
             yield "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
         if self.options.unlabeled and not self.unlabeled_batch:
             yield f"--unlabeled_batch: must be > 0 for --method={self.method}, got 0"
+        if self.logical_devices > 1:
+            yield from self._clashes_with_logical_devices()
+
+    def _clashes_with_logical_devices(self) -> Iterator[str]:
+        given = f"--logical_devices={self.logical_devices}"
+        if self.jit_compile:
+            yield f"--jit_compile: XLA cannot compile a step for several CPU devices, got {given}"
+        if self.strategy in ("one_device", "multi_worker"):
+            yield f"--strategy: expected mirrored or auto with {given}, got {self.strategy}"
 
     @property
     def options(self):

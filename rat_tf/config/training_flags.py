@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from rat_tf import fields
+from rat_tf.networks import names
 from rat_tf.transforms import spec
 
 
@@ -12,8 +13,8 @@ from rat_tf.transforms import spec
 class TrainingFlags:
     network: str = fields.flag(
         "wrn-28-2",
-        "Wide ResNet wrn-<depth>-<width>, depth 6n + 4.",
-        fields.pattern(r"wrn-(10|16|22|28|34|40)-[1-9]\d*", "wrn-<depth>-<width> such as wrn-28-2"),
+        "; ".join(family.about for family in names.FAMILIES) + ".",
+        names.check,
         group="Training",
     )
     iterations: int = fields.flag(500_000, "Training steps.", fields.positive, group="Training")

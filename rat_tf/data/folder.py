@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import errors
-from rat_tf.data import examples, options, sources
+from rat_tf.data import examples, headers, options, sources
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; what is hidden, too
@@ -149,7 +149,7 @@ def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
     """Image, fingerprint and what is wrong with the file."""
     try:
         content = tf.io.read_file(file)
-        problem = _palette(content.numpy())
+        problem = _oversized(content) or _palette(content.numpy())
         image = None if problem else tf.io.decode_image(content, expand_animations=False)
     except tf.errors.OpError as error:
         reason = examples.reason(error).removeprefix(f"{file}; ")
@@ -164,6 +164,22 @@ def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
             f"pixels ({examples.reason(error)})"
         ) from error
     return fitted.numpy(), examples.fingerprint(image[tf.newaxis])[0].numpy(), None
+
+
+def _oversized(content) -> str | None:
+    """What is wrong with the header of a file: it is none, or one of too many pixels."""
+    try:
+        height, width, pixels = headers.size(content).numpy()
+    except tf.errors.InvalidArgumentError:
+        pixels = 0
+    if not pixels:
+        return f"expected an image, found a broken file ({headers.BROKEN})"
+    if pixels > headers.LIMIT:
+        return (
+            f"expected an image of at most {headers.LIMIT:,} pixels, found {pixels:,} "
+            f"({height}×{width}, all frames counted): make it smaller"
+        )
+    return None
 
 
 def _palette(content: bytes) -> str | None:

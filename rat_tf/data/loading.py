@@ -21,8 +21,8 @@ class Data:
     split: splits.Split | None = None
 
 
-def load(config: options.DataOptions) -> Data:
-    """Finds, checks, reads and splits the set that a config names."""
+def find(config: options.DataOptions) -> sources.Listing:
+    """Finds the set that a config names; refuses whatever can be told before an image is read."""
     listing = sources.find(config)
     splits.check(listing, config)
     smallest = min(listing.image_shape[:2])
@@ -33,7 +33,12 @@ def load(config: options.DataOptions) -> Data:
         )
     if config.preprocessing == "gcn_zca":
         zca.check(listing.image_shape)
-    source = sources.read(listing, config)
+    return listing
+
+
+def load(config: options.DataOptions) -> Data:
+    """Finds, checks, reads and splits the set that a config names."""
+    source = sources.read(find(config), config)
     if config.split_file:
         split = splits.load(config.split_file, source, config)
     else:

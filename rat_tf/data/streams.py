@@ -6,14 +6,12 @@ import hashlib
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.data.ops import map_op
 
 from rat_tf import errors
 from rat_tf.data import examples
 from rat_tf.data.examples import Examples
 
 LABELED, UNLABELED = 0, 1  # apart in the seeds of the two shuffles
-BLOCK = 128  # steps whose indices are drawn together
 AHEAD = 2  # batches of a replica made in advance
 SMALL = 2048  # up to here sorting random numbers is faster than the shuffle of single indices
 
@@ -84,30 +82,22 @@ def training(
     check_replicas(labeled_batch, unlabeled_batch, all_replicas)
     ours, theirs = _Reader(labeled), _Reader(unlabeled)
 
-    def shares(step, batch, size, stream):
-        """Indices of the steps of a block: one line for each step and replica of ours."""
+    def share(turn, batch, size, stream):
+        """Indices of one replica at one step."""
+        if not batch:  # then there may be no images, either
+            return tf.zeros([0], tf.int32)
+        step, replica = turn // replicas, first_replica + turn % replicas
         each = batch // all_replicas
-        chosen = indices(step * batch, BLOCK * batch, size, seed, stream)
-        chosen = tf.reshape(chosen, [BLOCK, all_replicas, each])
-        chosen = chosen[:, first_replica : first_replica + replicas]
-        return tf.reshape(chosen, [BLOCK * replicas, each])
+        return indices(step * batch + replica * each, each, size, seed, stream)
 
-    def block(step):
-        index = shares(step, labeled_batch, len(labeled), LABELED)
-        lines = (ours.rows(index), ours.labels(index))
-        if not unlabeled_batch:  # TensorFlow 2.15 crashes on unbatching lines of no elements
-            return lines
-        other = shares(step, unlabeled_batch, len(unlabeled), UNLABELED)
-        return (*lines, theirs.rows(other))
+    def element(turn):
+        index = share(turn, labeled_batch, len(labeled), LABELED)
+        other = share(turn, unlabeled_batch, len(unlabeled), UNLABELED)
+        return (ours.images(index), ours.labels(index)), theirs.images(other)
 
-    def element(rows, labels, *other_rows):
-        other_rows = other_rows or [tf.zeros([0], tf.int64)]
-        return (ours.images(rows), labels), theirs.images(*other_rows)
-
-    # Indices a block at a time, images step by step: small operations cost more than their work.
     # Endless by its type, so that a cluster of workers keeps the static shapes of the batches.
-    dataset = _map(tf.data.Dataset.counter(start, BLOCK), block).prefetch(1).unbatch()
-    return _map(dataset, element).prefetch(prefetch * replicas).with_options(examples.options())
+    dataset = tf.data.Dataset.counter(start * replicas).map(element)
+    return dataset.prefetch(prefetch * replicas).with_options(_options())
 
 
 def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
@@ -116,25 +106,20 @@ def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
 
     def element(start):
         index = tf.range(start, tf.minimum(start + batch, len(found)))
-        return reader.images(reader.rows(index)), reader.labels(index)
+        return reader.images(index), reader.labels(index)
 
-    dataset = _map(tf.data.Dataset.range(0, len(found), batch), element)
-    options = examples.options()
+    dataset = tf.data.Dataset.range(0, len(found), batch).map(element)
+    options = _options()
     # There are no files to be shared out among workers, only elements.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     return dataset.prefetch(AHEAD).with_options(options)
 
 
-def _map(dataset: tf.data.Dataset, function) -> tf.data.Dataset:
-    """`dataset.map(function)` with all operations of the function on the calling thread.
-
-    Handing each of a few short operations to a pool of threads takes longer than the operations
-    (benchmarks.input); a gather shares out its rows among threads all the same. `map` has the
-    option, but does not show it.
-    """
-    return map_op._MapDataset(
-        dataset, function, use_inter_op_parallelism=False, preserve_cardinality=True
-    )
+def _options() -> tf.data.Options:
+    """One thread for the few short operations of a batch: sharing them out takes longer."""
+    options = examples.options()
+    options.threading.private_threadpool_size = 1
+    return options
 
 
 class _Reader:
@@ -145,11 +130,8 @@ class _Reader:
         with tf.device("CPU"):
             self._rows, self._labels = tf.constant(found.rows), tf.constant(found.labels)
 
-    def rows(self, index) -> tf.Tensor:
-        return tf.gather(self._rows, index)
-
     def labels(self, index) -> tf.Tensor:
         return tf.gather(self._labels, index)
 
-    def images(self, rows) -> tf.Tensor:
-        return tf.gather(self._pixels, rows)
+    def images(self, index) -> tf.Tensor:
+        return tf.gather(self._pixels, tf.gather(self._rows, index))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import os
 
 from rat_tf import config as config_lib
 from rat_tf.config import flag_values
@@ -91,9 +90,7 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
 
 
 def _references(table: str) -> dict[tuple, tuple]:
-    """Rows of the paper and their configs, by `identity`; none where there are no flagfiles."""
-    if not table and not os.path.isdir(paper.FOLDER):
-        return {}  # outside the project's folder, say where rat_tf was installed
+    """Rows of the paper and their configs, by `identity`."""
     found = {}
     for row in paper.table(table).rows if table else paper.rows():
         config = flag_values.config_of_file(row.path, labels=row.labels)

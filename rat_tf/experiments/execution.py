@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from rat_tf import config as config_lib
 from rat_tf import data, errors, training
 from rat_tf.experiments import plan
 
@@ -78,9 +79,10 @@ def check_data(planned: list[plan.Planned]) -> None:
     seen = set()
     for run in planned:
         config = run.config
-        key = (config.dataset, config.data_dir, config.labels, config.validation, config.stratify)
+        given = [name for name, f in config_lib.FLAGS.items() if f.metadata["group"] == "Data"]
+        key = tuple(getattr(config, name) for name in ("data_dir", *given))
         if key not in seen and not config.download:
-            data.splits.check(data.sources.find(config), config)
+            data.find(config)
         seen.add(key)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import sys
 import tempfile
 
@@ -12,7 +11,7 @@ import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import data, errors
-from rat_tf.config import flag_values
+from rat_tf.config import flag_values, flagfiles
 from rat_tf.data import examples
 from rat_tf.experiments import hyperparameters, paper
 from rat_tf.training import build
@@ -25,10 +24,8 @@ SHARED = "shared.cfg"  # nested by rows and no experiment of its own
 
 
 def files() -> list[str]:
-    """Every flagfile that describes an experiment."""
-    if not os.path.isdir("configs"):
-        raise errors.UserError("expected the folder configs/ here; run from the project's")
-    found = sorted(path.as_posix() for path in pathlib.Path("configs").rglob("*.cfg"))
+    """Every flagfile that describes an experiment, of the current folder or of the package."""
+    found = flagfiles.names("." if os.path.isdir("configs") else flagfiles.root())
     return [path for path in found if os.path.basename(path) != SHARED]
 
 
@@ -69,7 +66,7 @@ def missing_promises(path: str) -> list[str]:
     row = _row(path)
     if row is None:
         return []
-    with open(path, encoding="utf-8") as file:
+    with open(flagfiles.find(path), encoding="utf-8") as file:
         lines = [line[1:].strip() for line in file if line.startswith("#")]
     comment = " ".join(lines)
     numbers = [name[len("table") :] for name in paper.tables_of(row.path, row.labels)]

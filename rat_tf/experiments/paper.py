@@ -8,7 +8,6 @@ parameters, 7 and 8 MixMatch, 9 and 10 the numbers behind Figure 2. Errors are i
 from __future__ import annotations
 
 import dataclasses
-import os
 
 from rat_tf import errors
 
@@ -218,12 +217,10 @@ def rows() -> list[Row]:
 
 
 def table(name: str) -> Table:
-    """The table of --paper, if its flagfiles are at hand."""
+    """The table of --paper."""
     if name not in TABLES:
         hint = errors.did_you_mean(name, TABLES)
         raise errors.UserError(f"--paper: expected one of {', '.join(TABLES)}, got {name!r}{hint}")
-    if not os.path.isdir(FOLDER):
-        raise errors.UserError(f"--paper: {FOLDER}/ is not here; run from the project's folder")
     return TABLES[name]
 
 

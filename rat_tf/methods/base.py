@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterable
 
 import tensorflow as tf
 
@@ -19,7 +20,8 @@ class Method(tf.keras.Model, abc.ABC):
     moving average with decay `ema_decay`; it is evaluated beside it and never trained.
     """
 
-    #: Names of the observations that `objective` returns besides its loss.
+    #: Names of the observations that `objective` returns besides its loss. Those that depend on
+    #: the arguments of a method come after them, as `more_observations`.
     observations: tuple[str, ...] = ()
 
     def __init__(
@@ -30,9 +32,11 @@ class Method(tf.keras.Model, abc.ABC):
         seed: int = 0,
         averaged=None,
         ema_decay: float = 0.0,
+        more_observations: Iterable[str] = (),
         **kwargs,
     ):
         super().__init__(**kwargs)
+        self.observations = (*self.observations, *more_observations)
         self.network = network
         self.averaged = averaged
         self.ema_decay = ema_decay

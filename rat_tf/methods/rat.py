@@ -18,6 +18,8 @@ class RAT(base.SemiSupervised):
     the running statistics alone.
     """
 
+    observations = ("cross_entropy", "kl", "entropy", "flipped", "fallback", "lambda")
+
     def __init__(
         self,
         *args,
@@ -31,22 +33,13 @@ class RAT(base.SemiSupervised):
         kl_direction: str = "clean_adversarial",
         **kwargs,
     ):
+        super().__init__(*args, more_observations=_epsilon_names(transform), **kwargs)
         self.transform = transform
         self.search = search
         self.search_options = {"xi": xi, "power_iterations": power_iterations, "ascent": ascent}
         self.epsilon_rampup = epsilon_rampup
         self.entropy_multiplier = entropy_multiplier
         self.kl_direction = kl_direction
-        self.observations = (
-            "cross_entropy",
-            "kl",
-            "entropy",
-            "flipped",
-            "fallback",
-            "lambda",
-            *(f"epsilon_{t.name}" for t in transform.transforms),
-        )
-        super().__init__(*args, **kwargs)
 
     def objective(self, labeled, labels, unlabeled, step, tape):
         labeled_logits, clean = self.forward(step, "clean", labeled, unlabeled, update_stats=True)
@@ -70,7 +63,6 @@ class RAT(base.SemiSupervised):
         entropy = tf.reduce_mean(divergences.entropy(clean))
         weight = self.weight(step)
         flipped = tf.argmax(moved, axis=-1) != tf.argmax(target, axis=-1)
-        names = (f"epsilon_{t.name}" for t in self.transform.transforms)
         return cross_entropy + weight * kl + self.entropy_multiplier * entropy, {
             "cross_entropy": cross_entropy,
             "kl": kl,
@@ -78,7 +70,7 @@ class RAT(base.SemiSupervised):
             "flipped": tf.reduce_mean(tf.cast(flipped, tf.float32)),
             "fallback": tf.reduce_mean(tf.cast(found.fallback, tf.float32)),
             "lambda": weight,
-            **dict(zip(names, self.epsilons(step))),
+            **dict(zip(_epsilon_names(self.transform), self.epsilons(step))),
         }
 
     def epsilons(self, step) -> list[tf.Tensor]:
@@ -122,3 +114,7 @@ class RAT(base.SemiSupervised):
                 names = (t.name for t in self.transform.transforms)
                 examined["offsets"] = dict(zip(names, found.offsets))
         return examined
+
+
+def _epsilon_names(transform) -> list[str]:
+    return [f"epsilon_{t.name}" for t in transform.transforms]

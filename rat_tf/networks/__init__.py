@@ -1,18 +1,35 @@
-"""What is trained: networks called as `network(x, training=True, update_stats=False)`."""
+"""What is trained: networks called as `network(x, training=True, update_stats=False)`.
 
-import re
+Classes are imported on first use, so that `names` can be had without TensorFlow.
+"""
 
-from rat_tf.networks.batch_norm import BatchNorm
-from rat_tf.networks.mlp import MLP
-from rat_tf.networks.wide_resnet import WideResNet
+import importlib
 
-__all__ = ["MLP", "BatchNorm", "WideResNet", "build"]
+from rat_tf.networks import names
+
+_CLASSES = {
+    "BatchNorm": "batch_norm",
+    "MLP": "mlp",
+    "Tiny": "tiny",
+    "WideResNet": "wide_resnet",
+}
 
 
-def build(name: str, num_classes: int, seed: int = 0, synchronized: bool = False) -> WideResNet:
-    """The network called "wrn-<depth>-<width>", e.g. "wrn-28-2"."""
-    match = re.fullmatch(r"wrn-(\d+)-(\d+)", name)
-    if not match:
-        raise ValueError(f"network: expected wrn-<depth>-<width> such as wrn-28-2, got {name!r}")
-    depth, width = map(int, match.groups())
-    return WideResNet(depth, width, num_classes, seed=seed, synchronized=synchronized)
+def __getattr__(name: str):
+    if name not in _CLASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_CLASSES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*_CLASSES, "build", "names"]
+
+
+def build(name: str, num_classes: int, seed: int = 0, synchronized: bool = False):
+    """The network of that name, such as "wrn-28-2" or "tiny"."""
+    try:
+        family, numbers = names.parse(name)
+    except ValueError as error:
+        raise ValueError(f"network: {error}") from None
+    builder = getattr(importlib.import_module(family.module), family.builder)
+    return builder(*numbers, num_classes, seed=seed, synchronized=synchronized)

@@ -11,7 +11,8 @@ class Transform:
     """f_φ with φ = φ_id + v, where v is the *offset* from the identity (conditions C1, C2).
 
     An offset for a batch is a tensor [B, *offset_shape]. The norm is the L2 norm unless a subclass
-    says otherwise. `epsilon` is the radius ‖v‖ ≤ ε of Eq. (argmax over φ).
+    says otherwise. `epsilon` is the radius ‖v‖ ≤ ε of Eq. (argmax over φ). Images and offsets may
+    be anything that `tf.convert_to_tensor` takes, such as NumPy arrays and lists.
     """
 
     name: str
@@ -39,12 +40,14 @@ class Transform:
         Computed on v / max|v|, so that no square under- or overflows: an inner gradient of 1e-25 is
         a perfectly good direction.
         """
+        offset = as_float(offset)
         largest = tf.reduce_max(tf.abs(_flat(offset)), axis=1)
         scale = tf.where(largest > 0, largest, tf.ones_like(largest))
         return largest * self._norm(offset / _per_image(scale, offset))
 
     def unit(self, offset) -> tf.Tensor:
         """v / ‖v‖, the paper's normalisation; 0 where v = 0."""
+        offset = as_float(offset)
         return tf.math.divide_no_nan(offset, _per_image(self.norm(offset), offset))
 
     def steepest(self, gradient) -> tf.Tensor:
@@ -88,10 +91,10 @@ class SpatialTransform(Transform):
         return sampling.warp(images, displacement, self.padding, self.sampler)
 
 
-def as_float(images) -> tf.Tensor:
-    """float32, or float64 where the images are: half precision has no room for small offsets."""
-    images = tf.convert_to_tensor(images)
-    return images if images.dtype == tf.float64 else tf.cast(images, tf.float32)
+def as_float(values) -> tf.Tensor:
+    """float32, or float64 where `values` are: half precision has no room for small offsets."""
+    values = tf.convert_to_tensor(values)
+    return values if values.dtype == tf.float64 else tf.cast(values, tf.float32)
 
 
 def _flat(offset) -> tf.Tensor:

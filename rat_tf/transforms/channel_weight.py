@@ -15,7 +15,7 @@ class ChannelWeight(base.Transform):
 
     def steepest(self, gradient):
         """Under the max norm ⟨g, u⟩ is largest at the corner sign(g)."""
-        return tf.sign(gradient)
+        return tf.sign(base.as_float(gradient))
 
     def _apply(self, images, offset):
         return images * (1 + offset[:, tf.newaxis, tf.newaxis, :])

@@ -11,11 +11,18 @@ from rat_tf.transforms import base
 
 
 class Composite:
-    """Several transformations, each with its own offset, norm and ε; offsets are lists."""
+    """Several transformations, each with its own offset, norm and ε; offsets are lists.
+
+    Each has a name of its own: metrics and offsets are told apart by it.
+    """
 
     def __init__(self, transforms: Sequence[base.Transform]):
         if not transforms:
             raise ValueError("Composite: expected at least one transformation, got none")
+        names = [t.name for t in transforms]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{name} is given twice; each transformation can be used once")
         self.transforms = tuple(transforms)
 
     def __repr__(self) -> str:

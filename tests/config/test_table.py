@@ -14,10 +14,13 @@ from rat_tf import errors
         ({"transforms": "noise:1,afine:0.6"}, ["--transforms", "afine:0.6", "'affine'"]),
         ({"transforms": "affine:0"}, ["--transforms", "affine:0", "> 0"]),
         ({"transforms": "affine:-1"}, ["--transforms", "affine:-1", "> 0"]),
+        ({"transforms": "noise:1,noise:2"}, ["--transforms", "noise is given twice"]),
+        ({"transforms": "tps:1,thin_plate_spline:2"}, ["--transforms", "thin_plate_spline"]),
         ({"method": "vat", "transforms": "affine:1"}, ["--transforms", "vat", "noise"]),
         ({"xi": "small"}, ["--xi", "'small'", "0.5eps"]),
         ({"xi": "-1e-6"}, ["--xi", "'-1e-6'"]),
         ({"network": "wrn-27-2"}, ["--network", "wrn-28-2", "'wrn-27-2'"]),
+        ({"network": "tinny"}, ["--network", "wrn-28-2", "or tiny", "'tinny'"]),
         ({"labels": -1}, ["--labels", "-1"]),
         ({"learning_rate": 0.0}, ["--learning_rate", "> 0", "0.0"]),
         ({"learning_rate": float("nan")}, ["--learning_rate", "nan"]),
@@ -40,6 +43,12 @@ from rat_tf import errors
         ({"method": "mean_teacher", "ema_decay": 0.0}, ["--ema_decay", "teacher", "> 0"]),
         ({"evaluate": "teacher"}, ["--ema_decay", "teacher", "> 0"]),
         ({"jit_compile": True, "sampler": "resampler"}, ["--sampler", "gather"]),
+        ({"jit_compile": True, "logical_devices": 2}, ["--jit_compile", "--logical_devices=2"]),
+        (
+            {"strategy": "one_device", "logical_devices": 2},
+            ["--strategy", "--logical_devices=2", "one_device"],
+        ),
+        ({"strategy": "multi_worker", "logical_devices": 2}, ["--strategy", "multi_worker"]),
     ],
 )
 def test_a_mistake_is_named_with_what_was_expected_and_found(changes, words):

@@ -9,7 +9,7 @@ from rat_tf import config as config_lib
 from rat_tf import data as data_lib
 from rat_tf import errors
 from rat_tf.data import sources
-from tests.data import make
+from tests.data import hostile, make
 
 
 def settings(root, **changes):
@@ -102,10 +102,13 @@ def test_a_bmp_with_a_palette_is_refused(tmp_path, mode, bits):
     refused(tmp_path, rf"a\.bmp: expected a BMP .* palette \({bits} bits\).*--skip_broken")
 
 
-def test_half_a_header_of_a_bmp_is_a_broken_file(tmp_path):
+@pytest.mark.parametrize(
+    "name, content", [("a.bmp", b"BM" + bytes(20)), ("a.jpg", hostile.jpeg(16, 16)[:40])]
+)
+def test_half_a_header_is_a_broken_file(tmp_path, name, content):
     make.folder(tmp_path)
-    (tmp_path / "unlabeled" / "a.bmp").write_bytes(b"BM" + bytes(20))
-    refused(tmp_path, r"a\.bmp: expected an image, found a broken file")
+    (tmp_path / "unlabeled" / name).write_bytes(content)
+    refused(tmp_path, rf"{name}: expected an image, found a broken file \(not a whole PNG")
 
 
 def test_an_image_size_beyond_memory_is_not_the_fault_of_a_file(tmp_path, monkeypatch):
@@ -272,3 +275,26 @@ def test_larger_than_memory(tmp_path):
     # A changed file is another set: the cache does not hide it.
     make.png(str(tmp_path / "set" / "unlabeled" / "deep" / "0.png"), make.pixels(1, seed=77)[0])
     assert sources.load(limited).train.hash != expected.train.hash
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("a.png", hostile.png(10_000, 10_000)),
+        ("a.jpg", hostile.jpeg(10_000, 10_000)),
+        ("a.gif", hostile.gif([(1, 1), (10_000, 10_000)])),
+        ("a.bmp", hostile.bmp(10_000, -10_000)),
+    ],
+)
+def test_an_image_of_too_many_pixels_is_not_decoded(tmp_path, name, content, skip):
+    make.folder(tmp_path)
+    (tmp_path / "unlabeled" / name).write_bytes(content)
+    if skip:
+        assert len(data_lib.load(settings(tmp_path, skip_broken=True)).train) == 17
+        return
+    refused(
+        tmp_path,
+        rf"{name}: expected an image of at most 33,554,432 pixels, found 100,000,\d\d\d "
+        r"\(10000×10000, all frames counted\)",
+    )

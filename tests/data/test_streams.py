@@ -11,11 +11,10 @@ from tests.data import make
 STEPS = 9
 
 
-@pytest.fixture(params=[(128, 2048), (4, 2048), (4, 0)], ids=["block", "blocks", "large"])
-def constants(request, monkeypatch):
-    """Streams within one block of steps, over several, and with the shuffle of large sets."""
-    for name, value in zip(("BLOCK", "SMALL"), request.param):
-        monkeypatch.setattr(streams, name, value)
+@pytest.fixture(params=[2048, 0], ids=["small", "large"])
+def both_shuffles(request, monkeypatch):
+    """By sorting random numbers, and by the shuffle of single indices."""
+    monkeypatch.setattr(streams, "SMALL", request.param)
 
 
 def parts(tmp_path=None):
@@ -50,7 +49,7 @@ def positions(images, found):
     return [known[image.tobytes()] for image in images]
 
 
-@pytest.mark.usefixtures("constants")
+@pytest.mark.usefixtures("both_shuffles")
 @pytest.mark.parametrize("stream, size", [(0, 11), (2, 23)])
 def test_each_epoch_has_every_image_once_and_an_order_of_its_own(stream, size):
     batches = run(60)
@@ -68,7 +67,7 @@ def test_labels_belong_to_their_images():
         np.testing.assert_array_equal(labeled.labels[positions(images, labeled)], labels)
 
 
-@pytest.mark.usefixtures("constants")
+@pytest.mark.usefixtures("both_shuffles")
 @pytest.mark.parametrize("prefetch", [0, 1, 7])
 @pytest.mark.parametrize("start", [0, 1, 5, 1_000_000_007])
 def test_start_at_a_step_equals_having_run_to_it(start, prefetch):
@@ -78,7 +77,7 @@ def test_start_at_a_step_equals_having_run_to_it(start, prefetch):
         same(run(3, start=start)[2:], run(1, start=start + 2, prefetch=prefetch))
 
 
-@pytest.mark.usefixtures("constants")
+@pytest.mark.usefixtures("both_shuffles")
 @pytest.mark.parametrize("start", [0, 4])
 @pytest.mark.parametrize("prefetch", [0, 3])
 def test_two_workers_share_the_batches_of_one(start, prefetch):
@@ -87,7 +86,7 @@ def test_two_workers_share_the_batches_of_one(start, prefetch):
     same(joined, run(start=start))
 
 
-@pytest.mark.usefixtures("constants")
+@pytest.mark.usefixtures("both_shuffles")
 @pytest.mark.parametrize("prefetch", [0, 1, 3])
 def test_replicas_of_a_worker_take_turns(prefetch):
     in_turn = run(2 * STEPS, replicas=2, all_replicas=2, prefetch=prefetch)
@@ -100,12 +99,12 @@ def test_images_on_disk_give_the_same_batches(tmp_path):
     same(run(where=tmp_path, start=4), run(start=4))
 
 
-@pytest.mark.usefixtures("constants")
+@pytest.mark.usefixtures("both_shuffles")
 def test_seeds_differ():
     assert not np.array_equal(run(1, seed=3)[0][2], run(1, seed=4)[0][2])
 
 
-@pytest.mark.usefixtures("constants")
+@pytest.mark.usefixtures("both_shuffles")
 def test_labelled_and_unlabelled_images_are_shuffled_apart():
     """Else those of a set with --include_labeled would come in pairs."""
     _, found = parts()

@@ -2,18 +2,19 @@
 
     python c_api.py <libtensorflow_cc.so.2> < request.json > answer.json
 
-The request: {"model", "inputs": {name: op}, "images": [shape, base64], "image_bytes": [base64 …],
-"outputs": {signature: [op, index] of its logits}}. The answer has the logits of both signatures, or
-the error of the second.
+The request: {"model", "asked": [{"input": op, "output": [op, index], "shape", and either "kind"
+(number of the type) with "data" (base64) or "strings" ([base64 …])} …]}. The answer: {"answers":
+[{"shape", "values"} or {"code", "error"} …], "modules", "megabytes": the largest resident size}.
 """
 
 import base64
 import ctypes
 import json
+import resource
 import sys
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_size_t, c_void_p
 
-UINT8, STRING, TSTRING_SIZE = 4, 7, 24
+FLOAT, STRING, TSTRING_SIZE = 1, 7, 24
 
 
 class Output(Structure):
@@ -29,6 +30,9 @@ for name in ("AllocateTensor", "GraphOperationByName"):
     getattr(lib, f"TF_{name}").restype = c_void_p
 lib.TF_Message.restype = c_char_p
 lib.TF_TensorByteSize.restype = c_size_t
+lib.TF_Dim.restype = c_int64
+lib.TF_Dim.argtypes = [c_void_p, c_int]
+lib.TF_NumDims.argtypes = lib.TF_TensorType.argtypes = lib.TF_DeleteTensor.argtypes = [c_void_p]
 lib.TF_TensorData.argtypes = lib.TF_TensorByteSize.argtypes = lib.TF_Message.argtypes = [c_void_p]
 lib.TF_AllocateTensor.argtypes = [c_int, POINTER(c_int64), c_int, c_size_t]
 lib.TF_GraphOperationByName.argtypes = [c_void_p, c_char_p]
@@ -43,14 +47,14 @@ def tensor(kind, shape, size):
     return made, lib.TF_TensorData(made)
 
 
-def pixels(shape, data):
-    made, memory = tensor(UINT8, shape, len(data))
+def numbers(kind, shape, data):
+    made, memory = tensor(kind, shape, len(data))
     ctypes.memmove(memory, data, len(data))
     return made
 
 
-def strings(items):
-    made, memory = tensor(STRING, [len(items)], TSTRING_SIZE * len(items))
+def strings(shape, items):
+    made, memory = tensor(STRING, shape, TSTRING_SIZE * len(items))
     for i, item in enumerate(items):
         lib.TF_StringInit(memory + TSTRING_SIZE * i)
         lib.TF_StringCopy(memory + TSTRING_SIZE * i, item, len(item))
@@ -79,29 +83,30 @@ def run(session, graph, status, op, value, wanted):
         POINTER(c_void_p), c_int, c_void_p, c_int, c_void_p, c_void_p,
     ]  # fmt: skip
     lib.TF_SessionRun(session, None, feed, values, 1, fetch, results, 1, None, 0, None, status)
+    lib.TF_DeleteTensor(value)
     if lib.TF_GetCode(status):
-        return lib.TF_Message(status).decode()
-    size = lib.TF_TensorByteSize(results[0])
-    data = ctypes.string_at(lib.TF_TensorData(results[0]), size)
-    return list(memoryview(data).cast("f"))
+        return {"code": lib.TF_GetCode(status), "error": lib.TF_Message(status).decode()}
+    found = results[0]
+    answer = {"shape": [lib.TF_Dim(found, i) for i in range(lib.TF_NumDims(found))]}
+    if lib.TF_TensorType(found) == FLOAT:
+        data = ctypes.string_at(lib.TF_TensorData(found), lib.TF_TensorByteSize(found))
+        answer["values"] = list(memoryview(data).cast("f"))
+    lib.TF_DeleteTensor(found)
+    return answer
 
 
 request = json.load(sys.stdin)
 loaded = load(request["model"])
-shape, data = request["images"]
+answers = []
+for asked in request["asked"]:
+    if "strings" in asked:
+        fed = strings(asked["shape"], [base64.b64decode(item) for item in asked["strings"]])
+    else:
+        fed = numbers(asked["kind"], asked["shape"], base64.b64decode(asked["data"]))
+    answers.append(run(*loaded, asked["input"], fed, asked["output"]))
 answer = {
-    "serving_default": run(
-        *loaded,
-        request["inputs"]["serving_default"],
-        pixels(shape, base64.b64decode(data)),
-        request["outputs"]["serving_default"],
-    ),
-    "serving_bytes": run(
-        *loaded,
-        request["inputs"]["serving_bytes"],
-        strings([base64.b64decode(item) for item in request["image_bytes"]]),
-        request["outputs"]["serving_bytes"],
-    ),
+    "answers": answers,
     "modules": sorted(sys.modules),
+    "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
 }
 json.dump(answer, sys.stdout)

@@ -60,7 +60,7 @@ class Model:
 
     def predict(self, name, signature, inputs):
         self.check(name)
-        self.batches.append(len(next(iter(inputs.values()))))
+        self.batches += [value.shape[0] for value in inputs.values() if value.shape.rank]
         try:
             return self.signatures[signature](**inputs)
         except tf.errors.InvalidArgumentError as error:
@@ -117,6 +117,13 @@ def serve_grpc(model):
     return server, f"localhost:{port}"
 
 
+def plain(value):
+    """The bytes that a JSON value stands for, if it has any."""
+    if isinstance(value, dict):
+        return base64.b64decode(value["b64"], validate=True)
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
 def serve_rest(model):
     class Handler(http.server.BaseHTTPRequestHandler):
         def answer(self, ask):
@@ -153,10 +160,9 @@ def serve_rest(model):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
             def ask():
+                expected = model.signature_map.signature_def[body["signature_name"]].inputs
                 inputs = {
-                    key: tf.constant([base64.b64decode(v["b64"], validate=True) for v in value])
-                    if isinstance(value[0], dict)
-                    else tf.constant(value, tf.int64)
+                    key: tf.constant(plain(value), expected[key].dtype)
                     for key, value in body["inputs"].items()
                 }
                 found = model.predict(name, body["signature_name"], inputs)

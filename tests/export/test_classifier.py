@@ -8,7 +8,8 @@ import tensorflow as tf
 from PIL import Image
 
 from export import classifier
-from rat_tf.data import examples
+from rat_tf.data import examples, headers
+from tests.data import hostile
 
 
 def picture(mode, size=(13, 9), seed=0):
@@ -76,3 +77,28 @@ def test_a_broken_file_is_named_by_its_position(files, position):
 def test_no_images_at_all():
     found = tf.function(lambda data: classifier.decode(data, (8, 8, 3)))(tf.zeros([0], tf.string))
     assert found.shape == (0, 8, 8, 3)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(
+    "large",
+    [
+        hostile.png(10_000, 10_000),
+        hostile.jpeg(10_000, 10_000),
+        hostile.gif([(1, 1), (10_000, 10_000)]),
+        hostile.bmp(10_000, -10_000),
+    ],
+)
+def test_a_file_of_too_many_pixels_is_named_with_the_limit(large, channels):
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        decode([GOOD, large, GOOD], (8, 8, channels))
+    text = f"image_bytes[1] of {len(large)} bytes has 10000000"
+    assert text in error.value.message and "(10000 x 10000" in error.value.message
+    assert f"expected at most {headers.LIMIT}" in error.value.message
+
+
+def test_grey_in_parts_is_grey_as_a_whole(monkeypatch):
+    image = np.random.default_rng(0).integers(256, size=(61, 47, 3), dtype=np.uint8)
+    monkeypatch.setattr(classifier, "GREY_AT_ONCE", 100)
+    found = decode([file(Image.fromarray(image))], (61, 47, 1))[0]
+    np.testing.assert_array_equal(found, tf.image.rgb_to_grayscale(image))

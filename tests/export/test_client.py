@@ -14,6 +14,8 @@ import tensorflow as tf
 
 from export import client, serve, transport, warmup
 from rat_tf import errors
+from rat_tf.data import headers
+from tests.data import hostile
 from tests.export import loopback
 
 IMAGES = np.random.default_rng(1).integers(256, size=(5, 8, 8, 1), dtype=np.uint8)
@@ -72,8 +74,38 @@ def test_status_and_signatures(server, capsys):
 def test_a_broken_file_is_named(server, files, tmp_path):
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"not an image")
-    with pytest.raises(errors.UserError, match="broken.png: expected a PNG"):
+    with pytest.raises(
+        errors.UserError, match="broken.png is not a whole PNG, JPEG, BMP or GIF image$"
+    ):
         client.main([*files, str(broken)], server[1], "digits")
+
+
+def test_a_file_of_too_many_pixels_is_named_with_the_limit(server, files, tmp_path):
+    large = tmp_path / "large.png"
+    large.write_bytes(hostile.png(10_000, 10_000))
+    text = f"large.png has 100000000 pixels .10000 x 10000.*at most {headers.LIMIT}$"
+    with pytest.raises(errors.UserError, match=text):
+        client.main([*files, str(large)], server[1], "digits")
+
+
+def test_what_no_signature_takes_is_refused_and_the_server_lives(server):
+    connection = transport.connect(server[1], "digits", 0, 10.0)
+    for signature, inputs in (
+        ("class_names", {"classes": np.array([10])}),
+        ("class_names", {"classes": np.array([-1])}),
+        ("class_names", {"classes": np.array([[1]])}),
+        ("serving_default", {"images": IMAGES[0]}),
+        ("serving_default", {"images": IMAGES[0, 0, 0, 0]}),
+        ("serving_default", {"images": IMAGES[:, :4]}),
+    ):
+        with pytest.raises(transport.ServerError, match="refused the request for 'digits'"):
+            connection.predict(signature, inputs)
+    assert connection.predict("class_names", {"classes": np.array([9])}).popitem()[1] == ["9"]
+    for signature, name, array in (
+        ("serving_default", "images", IMAGES),
+        ("serving_bytes", "image_bytes", warmup.encode(IMAGES)),
+    ):
+        assert connection.predict(signature, {name: array})["probabilities"].shape == (5, 10)
 
 
 def test_another_clients_broken_file_is_not_ours(server, files, capsys):

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export import classifier, savedmodel, warmup
+from export import classifier, protocol, savedmodel, warmup
 from rat_tf import config as config_lib
 from rat_tf import data, errors, evaluate, train
-from rat_tf.training import checkpoints, loop, run_folder
+from rat_tf.training import build, checkpoints, run_folder
 from tests.export.conftest import SHORT
 
 
@@ -38,7 +38,7 @@ def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
     run = run_folder.Run(str(run_dir))
     config = run.config()
     images = data.load(config)
-    model = loop.build(config, images)
+    model = build.build(config, images)
     checkpoint = checkpoints.Checkpoints(model, run, config.interval)
     network = evaluate.restore(model, checkpoint, weights, run, config)
     logits = evaluate.predict(model, network, images.test.images)
@@ -87,7 +87,7 @@ def test_zca_is_a_variable_and_needs_no_data(tmp_path, monkeypatch, capsys):
     config = config_lib.Config(**{**SHORT, **changes}, run_dir=str(tmp_path / "run"))
     train.main(config)
     images = data.load(config)
-    expected = loop.build(config, images).preprocessing(images.test.images[:5]).numpy()
+    expected = build.build(config, images).preprocessing(images.test.images[:5]).numpy()
 
     def unavailable(config):
         raise errors.UserError("--data_dir: not there")
@@ -122,7 +122,7 @@ def test_assets_and_warm_up(model_dir, run_dir):
         for value in request.inputs.values()
     ]
     both = ("serving_default", "serving_bytes")
-    assert found == [(signature, size) for size in warmup.BATCH_SIZES for signature in both]
+    assert found == [(signature, size) for size in protocol.BATCH_SIZES for signature in both]
     signatures = tf.saved_model.load(str(version)).signatures
     assert warmup.replay(signatures, str(version)) == len(found)
 
@@ -135,6 +135,8 @@ def test_versions_count_on_and_none_is_overwritten(run_dir, tmp_path):
     before = contents(tmp_path)
     with pytest.raises(errors.UserError, match="--version: .*/4 exists"):
         savedmodel.main(str(run_dir), str(tmp_path), version=4)
+    with pytest.raises(errors.UserError, match="--version: must be at most 9223372036854775807"):
+        savedmodel.main(str(run_dir), str(tmp_path), version=2**63)
     assert contents(tmp_path) == before
     assert sorted(os.listdir(tmp_path)) == ["11", "3", "4", "old-7", "serving"]
 

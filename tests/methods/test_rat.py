@@ -126,6 +126,24 @@ def test_step_descends_the_papers_loss(step, search, direction):
     assert max(np.abs(g - u).max() for g, u in zip(gradient, unfrozen)) > 1e-3
 
 
+def test_an_option_may_be_a_variable():
+    """Keras refuses to track one that a model has before `super().__init__()`."""
+    multiplier = tf.Variable(0.5, trainable=False)
+    model = build(Tiny(), search=False, entropy_multiplier=multiplier)
+    images = [tf.constant(scale(pixels), tf.float32) for pixels in (LABELED, UNLABELED)]
+
+    def objective():
+        with tf.GradientTape() as tape:
+            return model.objective(images[0], LABELS, images[1], tf.constant(0, tf.int64), tape)
+
+    before, observed = objective()
+    multiplier.assign(1.5)
+    np.testing.assert_allclose(objective()[0] - before, observed["entropy"], rtol=1e-4)
+    epsilons = [f"epsilon_{name}" for name in EPSILONS]
+    expected = ["cross_entropy", "kl", "entropy", "flipped", "fallback", "lambda", *epsilons]
+    assert list(model.observations) == list(observed) == expected
+
+
 def test_running_statistics_and_weight_gradients_come_from_the_right_passes():
     """Statistics from the clean pass; gradients from the clean and the adversarial one alone."""
     labeled, unlabeled = (RNG.integers(0, 256, (4, 8, 8, 3), np.uint8) for _ in range(2))

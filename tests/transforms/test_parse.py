@@ -82,6 +82,10 @@ def test_padding_and_sampler_reach_the_warp(padding, sampler):
         ("noise:1;affine:0.6", ["1;affine"]),
         ("", ["noise", "''"]),
         ("  ", ["noise"]),
+        ("noise:1,noise:2", ["noise is given twice", "noise:1,noise:2"]),
+        ("tps:1,affine:1,thin_plate_spline:2", ["thin_plate_spline is given twice"]),
+        ("flow_field:1,flow:1", ["flow_field is given twice"]),
+        ("channel:1,noise:1,channel:1", ["channel_weight is given twice"]),
     ],
 )
 def test_errors_name_the_offending_part(text, mentioned):

@@ -58,8 +58,8 @@ def test_directions_depend_on_the_seed_and_nothing_else(t):
 
 
 def test_directions_of_a_composite_are_independent():
-    twice = transforms.Composite([transforms.Noise(1.0), transforms.Noise(1.0)])
-    first, second = twice.random_direction(4, SHAPE, seed=(1, 2))
+    alike = transforms.Composite([transforms.Noise(1.0), transforms.FlowField(1.0)])
+    first, second = alike.random_direction(4, (H, W, 2), seed=(1, 2))  # offsets of one shape
     cosine = np.sum(first.numpy() * second.numpy(), axis=(1, 2, 3))
     assert np.abs(cosine).max() < 0.3
 
@@ -94,6 +94,44 @@ def test_steepest_of_a_zero_gradient_is_finite_and_feasible(t):
     u = t.steepest(tf.zeros((2, *t.offset_shape(SHAPE)))).numpy()
     assert np.all(np.isfinite(u))
     assert max(reference.norm(t.name, o) for o in u) < 1.00001
+
+
+def _given_as(convert, values):
+    return tf.nest.map_structure(lambda value: convert(value.numpy()), values)
+
+
+@cases.everything
+@pytest.mark.parametrize("convert", [np.array, np.ndarray.tolist], ids=["numpy", "list"])
+def test_arrays_and_lists_are_as_good_as_tensors(t, convert):
+    images, v = tf.constant(cases.images()), cases.offsets(t)
+    given = [_given_as(convert, o) for o in v] if isinstance(v, list) else _given_as(convert, v)
+    cases.assert_same(t.norm(given), t.norm(v), atol=0)
+    cases.assert_same(t.apply(_given_as(convert, images), given), t.apply(images, v), atol=0)
+    drawn = t.random_direction(2, convert(np.array(SHAPE)), convert(np.array([3, 4])))
+    cases.assert_same(drawn, t.random_direction(2, SHAPE, (3, 4)), atol=0)
+    for name in ("unit", "steepest"):
+        if hasattr(t, name):
+            cases.assert_same(getattr(t, name)(given), getattr(t, name)(v), atol=0)
+
+
+@cases.each_class
+def test_arrays_of_float64_stay_float64_and_whole_numbers_count(t):
+    v = np.random.default_rng(0).normal(size=(3, *t.offset_shape(SHAPE)))
+    expected = [reference.norm(t.name, o) for o in v]
+    for found in (t.norm(v), t.norm(t.unit(v)) * expected, t.norm(t.steepest(v)) * expected):
+        assert found.dtype == tf.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    whole = np.rint(10 * v).astype(int)
+    expected = [reference.norm(t.name, o) for o in whole]
+    np.testing.assert_allclose(t.norm(whole), expected, rtol=1e-6)
+
+
+@cases.each_class
+def test_taking_arrays_costs_a_traced_step_nothing(t):
+    spec = tf.TensorSpec([2, *t.offset_shape(SHAPE)])
+    for function in (t.norm, t.unit, t.steepest):
+        graph = tf.function(function).get_concrete_function(spec).graph
+        assert "Cast" not in {op.type for op in graph.get_operations()}
 
 
 @cases.everything
