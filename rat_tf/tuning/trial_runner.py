@@ -75,6 +75,7 @@ class Tuner(kt.engine.base_tuner.BaseTuner):
     def run_trial(self, trial):
         self._trial_id = trial.trial_id
         result = self._runner.run(trial.trial_id, trial.hyperparameters.values)
+        self._trial_id = None
         return {oracles.OBJECTIVE.name: result["validation_error"]}
 
     def save(self):

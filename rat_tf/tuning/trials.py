@@ -90,9 +90,6 @@ def _errors(run: run_folder.Run) -> dict[int, float]:
     return {int(row["step"]): row[name] for row in rows if name in row}
 
 
-# ---- the results of a search
-
-
 def report(folder: str, settings: str, base: config_lib.Config) -> str:
     """Writes trials.csv, trials.png and best.cfg; returns the table for the terminal."""
     ranked = finished(folder)
