@@ -6,8 +6,10 @@ They are made with the permissions that the umask gives.
 from __future__ import annotations
 
 import contextlib
+import os
 
 from rat_tf import errors
+from rat_tf.data import options
 
 
 @contextlib.contextmanager
@@ -25,3 +27,10 @@ def user_errors(cache_dir: str):
 def is_refusal(error: Exception) -> bool:
     """Whether a file cannot be read, such as one of another user, rather than understood."""
     return isinstance(error, OSError) and error.errno is not None
+
+
+def folder(config: options.DataOptions) -> str:
+    if config.cache_dir:
+        return os.path.expanduser(config.cache_dir)
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(caches, "rat_tf")

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import errors
-from rat_tf.data import examples, headers, options, sources
+from rat_tf.data import examples, headers, listing, options
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; what is hidden, too
@@ -19,7 +19,7 @@ BATCH = 64
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
 
-def find(config: options.DataOptions) -> sources.Listing:
+def find(config: options.DataOptions) -> listing.Listing:
     """Lists the files of the folder; their classes are the names of the folders in labeled/."""
     root = os.path.expanduser(config.dataset.partition(":")[2])
     if not os.path.isdir(root):
@@ -53,7 +53,7 @@ def find(config: options.DataOptions) -> sources.Listing:
         for name in ("validation", "test")
         if os.path.isdir(os.path.join(root, name))
     }
-    return sources.Listing(
+    return listing.Listing(
         class_names=class_names,
         image_shape=first[1],
         train=[_part(labeled, first, config), _part(unlabeled, first, config)],
@@ -86,7 +86,7 @@ def _files(path: str, config) -> list[str]:
         name = os.path.basename(file).lower()
         if name not in IGNORED:
             (kept if name.endswith(EXTENSIONS) else others).append(file)
-    sources.leave_out(
+    listing.leave_out(
         [f"{file}: expected a file that ends in {', '.join(EXTENSIONS)}" for file in others], config
     )
     return kept
@@ -139,7 +139,7 @@ def _first(files, config) -> tuple[str, tuple[int, int, int]]:
         if not problem:
             return file, image.shape
         if not config.skip_broken:
-            sources.leave_out([problem], config)
+            listing.leave_out([problem], config)
     raise errors.UserError(
         f"--dataset={config.dataset}: expected images in labeled/, found {len(files)} broken files"
     )
@@ -214,7 +214,7 @@ def _batches(files, first, skipped: list[str], config) -> Iterator[tuple]:
                     )
                 kept.append((image, label, fingerprint))
             if not config.skip_broken:
-                sources.leave_out(skipped, config)
+                listing.leave_out(skipped, config)
             if kept:
                 images, labels, fingerprints = zip(*kept)
                 yield np.stack(images), np.array(labels, np.int64), np.stack(fingerprints)

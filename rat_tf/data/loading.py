@@ -7,21 +7,22 @@ import dataclasses
 import numpy as np
 
 from rat_tf import errors
-from rat_tf.data import options, sources, splits, zca
+from rat_tf.data import examples, options, sources, splits, zca
+from rat_tf.data import listing as listing_lib
 
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    labeled: sources.Examples
-    unlabeled: sources.Examples
-    validation: sources.Examples
-    test: sources.Examples  # empty if the set has none
+    labeled: examples.Examples
+    unlabeled: examples.Examples
+    validation: examples.Examples
+    test: examples.Examples  # empty if the set has none
     class_names: tuple[str, ...]
-    train: sources.Examples | None = None  # all training images: what ZCA is fitted to
+    train: examples.Examples | None = None  # all training images: what ZCA is fitted to
     split: splits.Split | None = None
 
 
-def find(config: options.DataOptions) -> sources.Listing:
+def find(config: options.DataOptions) -> listing_lib.Listing:
     """Finds the set that a config names; refuses whatever can be told before an image is read."""
     listing = sources.find(config)
     splits.check(listing, config)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from rat_tf.data import options, sources, zca
+from rat_tf.data import cache, options, zca
 
 
 def build(config: options.DataOptions, data=None) -> tf.keras.layers.Layer:
@@ -21,7 +21,7 @@ def build(config: options.DataOptions, data=None) -> tf.keras.layers.Layer:
     layer = GcnZca()
     if data is not None:
         layer.build((None, *data.train.image_shape))
-        layer.set_weights(zca.fitted(data.train, sources.cache_dir(config)))
+        layer.set_weights(zca.fitted(data.train, cache.folder(config)))
     return layer
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from rat_tf import errors
 from rat_tf.data import examples, options, sources
+from rat_tf.data import listing as listing_lib
 
 PARTS = ("validation", "labeled", "unlabeled")
 
@@ -43,7 +44,7 @@ class Split:
             json.dump({"hash": self.hash, **content}, file)
 
 
-def check(listing: sources.Listing, config: options.DataOptions) -> None:
+def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:
     """Finds out before any image is read what sizes alone tell about --labels and --validation."""
     classes, available = len(listing.class_names), listing.train[0].size
     if config.split_file:

@@ -18,13 +18,13 @@ from tensorflow_datasets.core import read_only_builder
 from tensorflow_datasets.core.utils import file_utils
 
 from rat_tf import errors
-from rat_tf.data import examples, options, sources
+from rat_tf.data import examples, listing, options
 
 NAMES = {"svhn": "svhn_cropped", "cifar10": "cifar10", "cifar100": "cifar100"}
 UNLABELED_SPLITS = ("unlabelled", "unlabeled")  # as STL-10 has
 
 
-def find(config: options.DataOptions) -> sources.Listing:
+def find(config: options.DataOptions) -> listing.Listing:
     """The splits train, validation and test; `unlabelled` and SVHN's extra join train."""
     builder = _builder(config)
     image_key, label_key = _keys(builder, config)
@@ -45,7 +45,7 @@ def find(config: options.DataOptions) -> sources.Listing:
             key=lambda: f"{builder.info.full_name} {split} {labeled} {_files(builder, split)}",
         )
 
-    return sources.Listing(
+    return listing.Listing(
         class_names=tuple(builder.info.features[label_key].names),
         image_shape=_image_shape(builder, image_key, config),
         train=[part("train"), *(part(split, labeled=False) for split in unlabeled)],

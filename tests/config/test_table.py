@@ -14,7 +14,7 @@ from rat_tf import errors
         ({"transforms": "noise:1,afine:0.6"}, ["--transforms", "afine:0.6", "'affine'"]),
         ({"transforms": "affine:0"}, ["--transforms", "affine:0", "> 0"]),
         ({"transforms": "affine:-1"}, ["--transforms", "affine:-1", "> 0"]),
-        ({"transforms": "noise:1,noise:2"}, ["--transforms", "noise is given twice"]),
+        ({"transforms": "noise:1,noise:2"}, ["--transforms", "noise twice"]),
         ({"transforms": "tps:1,thin_plate_spline:2"}, ["--transforms", "thin_plate_spline"]),
         ({"method": "vat", "transforms": "affine:1"}, ["--transforms", "vat", "noise"]),
         ({"xi": "small"}, ["--xi", "'small'", "0.5eps"]),

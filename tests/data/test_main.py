@@ -10,7 +10,7 @@ from rat_tf import config as config_lib
 from rat_tf import data as data_lib
 from rat_tf import errors
 from rat_tf.data import __main__ as command
-from rat_tf.data import examples, sources
+from rat_tf.data import cache, examples
 from rat_tf.training import preview
 from tests.data import make
 
@@ -100,5 +100,5 @@ def test_command_line_error_is_one_line(tmp_path):
 
 def test_cache_dir(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert sources.cache_dir(config_lib.Config()) == str(tmp_path / "rat_tf")
-    assert sources.cache_dir(config_lib.Config(cache_dir="/x")) == "/x"
+    assert cache.folder(config_lib.Config()) == str(tmp_path / "rat_tf")
+    assert cache.folder(config_lib.Config(cache_dir="/x")) == "/x"

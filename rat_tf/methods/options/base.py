@@ -76,9 +76,14 @@ class Options:
         """Keyword arguments of the model's class, those of all methods apart."""
         return {}
 
+    @property
+    def model_path(self) -> str:
+        """`model`, or another one if the options ask for it."""
+        return self.model
+
     def load_model(self) -> type:
         """The class that trains with these options; this imports TensorFlow."""
-        module, _, name = self.model.partition(":")
+        module, _, name = self.model_path.partition(":")
         return getattr(importlib.import_module(f"rat_tf.methods.{module}"), name)
 
 

@@ -70,12 +70,9 @@ class Transforming(Mixing, base.SemiSupervised):
         }
         return {**options, "mixup_alpha": self.mixup_alpha} if self.mixup else options
 
-    def load_model(self):
-        if self.mixup:
-            from rat_tf.methods import rat_mixup
-
-            return rat_mixup.RATMixup
-        return super().load_model()
+    @property
+    def model_path(self):
+        return "rat_mixup:RATMixup" if self.mixup else self.model
 
 
 @dataclasses.dataclass(frozen=True)
