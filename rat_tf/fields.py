@@ -52,7 +52,7 @@ def value_of(field: dataclasses.Field, value):
             problem = str(error)
     elif choices and value not in choices:
         hint = errors.did_you_mean(str(value), choices)
-        problem = f"expected one of {', '.join(choices)}, got {value!r}{hint}"
+        problem = f"expected one of {', '.join(filter(None, choices))}, got {value!r}{hint}"
     elif check:
         problem = check(value)
     if problem:

@@ -4,8 +4,9 @@
     python -m rat_tf.sweep --flagfile=… --vary="labels=20|50; transforms=noise:1|noise:1,affine:0.3"
     python -m rat_tf.sweep --paper=table5 --dataset=svhn --seeds=5 --data_dir=…
 
-lists the runs, their folders and how far they are. In --vary, values are separated by |, flags by
-semicolons, and 0..4 are the whole numbers from 0 to 4. With --run it trains them, one after
+lists the runs, their folders and how far they are. In --vary, flags are separated by semicolons and
+values by |; 0..4 are the whole numbers from 0 to 4, 0.1:1:0.1 is start:stop:step and 1e-4:1:log:5
+are five numbers with the same factor between them. With --run it trains them, one after
 another; those that are finished are skipped, those that were stopped go on, and one that fails does
 not stop the rest. With --print_commands it prints a command per unfinished run for others to
 execute, four at a time or as an array of jobs:

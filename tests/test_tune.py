@@ -1,6 +1,8 @@
 """The command: a search survives any end, tells mistakes before any work, and what it leaves."""
 
+import contextlib
 import csv
+import io
 import json
 import os
 import signal
@@ -13,9 +15,9 @@ import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import errors, train, tune
-from rat_tf.config import flag_values
-from rat_tf.training import checkpoints, run_folder
-from rat_tf.tuning import search_settings
+from rat_tf.config import cli, flag_values
+from rat_tf.training import loop, run_folder
+from rat_tf.tuning import search_settings, trial_runner
 from tests.tuning import searches
 
 
@@ -45,6 +47,11 @@ def wait_for(condition, process):
     raise AssertionError(f"waited in vain: {finish(process)}")
 
 
+def call(*arguments):
+    """The command in this process, from its arguments to its exit status."""
+    return tune.main(cli.parse(arguments, search_settings.Settings, training=True))
+
+
 SEARCH = {
     "method": "supervised",
     "search": "learning_rate=0.001|0.1",
@@ -63,16 +70,16 @@ def searched(tmp_path_factory):
     process.kill()
     killed = finish(process)
     before = (output / "trials" / "0000" / "trial.json").stat().st_mtime_ns
-    status, out, err = finish(start(output, **SEARCH))
-    assert status == 0 and "Traceback" not in err, err
-    return output, killed, out, before
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert call(*command(output, **SEARCH)[3:]) == 0
+    return output, killed, out.getvalue(), before
 
 
 def test_no_trial_is_repeated_after_kill_9(searched):
     output, (killed, first, _), second, before = searched
     assert killed == -signal.SIGKILL
     assert (first.count("trial 0000: learning"), second.count("trial 0000:")) == (1, 0)
-    assert "going on from step" in second.partition("trial 0001: learning")[2]
+    assert "resuming from step" in second.partition("trial 0001: learning")[2]
     assert (output / "trials" / "0000" / "trial.json").stat().st_mtime_ns == before
     for i in range(2):
         rows = run_folder.Run(str(output / "trials" / f"000{i}")).rows()
@@ -116,24 +123,9 @@ def test_best_cfg_is_a_flagfile_of_train(searched, tmp_path):
     )
 
 
-@pytest.fixture
-def in_process(monkeypatch):
-    """The command in this process, with flags of its own."""
-
-    def call(*arguments):
-        registry = search_settings.flags.FlagValues()
-        monkeypatch.setattr(search_settings.flags, "FLAGS", registry)
-        flag_values.define_flags(registry)
-        search_settings.define_flags(registry)
-        registry(["tune", *arguments])
-        tune.main(config_lib.Config(**flag_values.of_flags(registry)))
-
-    return call
-
-
-def test_other_flags_in_the_same_folder_are_refused(searched, in_process):
+def test_other_flags_in_the_same_folder_are_refused(searched):
     with pytest.raises(errors.UserError, match="--seed=0 there, --seed=1 here"):
-        in_process(*command(searched[0], **SEARCH)[3:], "--seed=1")
+        call(*command(searched[0], **SEARCH)[3:], "--seed=1")
 
 
 @pytest.mark.parametrize(
@@ -145,20 +137,34 @@ def test_other_flags_in_the_same_folder_are_refused(searched, in_process):
         (["--run_dir=x"], "--run_dir"),
     ],
 )
-def test_wrong_settings_are_told_before_any_work(arguments, message, tmp_path, in_process):
+def test_wrong_settings_are_told_before_any_work(arguments, message, tmp_path):
     with pytest.raises(errors.UserError, match=message):
-        in_process(*command(tmp_path / "out")[3:], *arguments)
+        call(*command(tmp_path / "out")[3:], *arguments)
     assert not os.path.exists(tmp_path / "out")
 
 
-def test_a_folder_of_something_else_is_not_touched(tmp_path, in_process):
+def test_flags_are_checked_before_tensorflow_and_kerastuner_are_imported():
+    code = (
+        "import sys; from rat_tf import errors, tune, tuning; from rat_tf.config import cli\n"
+        "try:\n"
+        "    parsed = cli.parse(sys.argv[1:], tuning.search_settings.Settings, training=True)\n"
+        "    tune.main(parsed)\n"
+        "except errors.UserError as error:\n"
+        "    print(error, {'tensorflow', 'keras_tuner', 'grpc', 'sklearn'} & set(sys.modules))"
+    )
+    line = [sys.executable, "-c", code, "--search=epsilon.afine=0.1:1:0.1"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("did you mean 'affine'? set()\n"), done.stdout
+
+
+def test_a_folder_of_something_else_is_not_touched(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(errors.UserError, match="--output.*search.json"):
-        in_process(*command(tmp_path)[3:])
+        call(*command(tmp_path)[3:])
     assert os.listdir(tmp_path) == ["thesis.tex"]
 
 
-def test_sigterm_leaves_a_search_that_goes_on(tmp_path, in_process, monkeypatch, capsys):
+def test_sigterm_leaves_a_search_that_goes_on(tmp_path, monkeypatch, capsys):
     calls = []
     fit = searches.fake_fit(lambda config, step: 0.25, calls)
 
@@ -167,67 +173,57 @@ def test_sigterm_leaves_a_search_that_goes_on(tmp_path, in_process, monkeypatch,
             os.kill(os.getpid(), signal.SIGTERM)
         fit(*args, **kwargs)
 
-    monkeypatch.setattr(train, "fit", signalled)
+    monkeypatch.setattr(loop, "fit", signalled)
     same = command(tmp_path / "out")[3:]
-    with pytest.raises(SystemExit) as ended:
-        in_process(*same)
-    assert ended.value.code == checkpoints.STOPPED and "SIGTERM: saved" in capsys.readouterr().err
-    monkeypatch.setattr(train, "fit", fit)
-    in_process(*same)
+    assert call(*same) == cli.STOPPED
+    assert "interrupted; the same command" in capsys.readouterr().err
+    monkeypatch.setattr(loop, "fit", fit)
+    call(*same)
     out = capsys.readouterr().out
-    assert "going on after 2 trials" in out and "results in" in out
-    assert len(calls) == 10 and len({c.transforms for c, _ in calls}) == 10
+    assert "resuming after 2 trials" in out and "results in" in out
+    assert len(calls) == 10 and len({str(c.transforms) for c, _ in calls}) == 10
     # More of a grid than there is changes nothing; the table is shown again.
-    in_process(*same, "--max_trials=20")
+    call(*same, "--max_trials=20")
     assert len(calls) == 10 and "results in" in capsys.readouterr().out
 
 
 # ---- several machines
 
-# A trial is half a second and an error; the worker called "doomed" hangs in its second one.
-MACHINES = """
-import os, time
-from rat_tf import cli, runs, tune
+MACHINE = """
+from rat_tf import tune
+from rat_tf.config import cli
 from rat_tf.tuning import oracles, search_settings, trial_runner
-oracles.BEAT, oracles.SILENCE = 0.3, 2.0
-done = []
-def train(self, config, run):
-    run.create(config, self._images)
-    done.append(run)
-    if os.environ["KERASTUNER_TUNER_ID"] == "doomed" and len(done) == 2:
-        open(os.path.join(run.folder, "hangs"), "w").close()
-        time.sleep(1000)
-    time.sleep(0.5)
-    error = abs(config.transform().transforms[1].epsilon - 0.4)
-    files.write(run.metrics, f"step,seconds,val_error\\n2,0.5,{error}\\n")
-    files.write(os.path.join(run.folder, "by"), os.environ["KERASTUNER_TUNER_ID"])
-    return "finished"
-trial_runner.Runner._train = train
-search_settings.define_flags()
-cli.run(tune.main)
+from tests.tuning import searches
+oracles.HEARTBEAT, oracles.TIMEOUT = 0.3, 2.0
+trial_runner.Runner._train = searches.fake_train
+cli.command(tune.main, search_settings.Settings, training=True, tensorflow=False)
 """
 
 
-def test_a_chief_and_two_workers_of_which_one_dies(tmp_path):
+def test_a_chief_and_two_workers_of_which_one_dies(tmp_path, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    monkeypatch.setenv("KERASTUNER_ORACLE_PORT", str(port))
 
     def machine(name):
-        address = {"KERASTUNER_ORACLE_IP": "127.0.0.1", "KERASTUNER_ORACLE_PORT": str(port)}
-        env = {**address, "KERASTUNER_TUNER_ID": name}
-        return start(tmp_path / "out", script=("-c", MACHINES), env=env)
+        return start(tmp_path / "out", script=("-c", MACHINE), env={"KERASTUNER_TUNER_ID": name})
 
-    chief, worker, doomed = map(machine, ("chief", "worker", "doomed"))
+    chief, doomed = machine("chief"), machine("doomed")
     folder = tmp_path / "out" / "trials"
     wait_for(lambda: list(folder.glob("*/hangs")), doomed)
     doomed.kill()
     doomed.communicate()
-    status, _, err = finish(worker)
-    assert status == 0, err
+    # The other worker is this process.
+    monkeypatch.setenv("KERASTUNER_TUNER_ID", "worker")
+    monkeypatch.setenv("KERASTUNER_ORACLE_IP", "127.0.0.1")
+    monkeypatch.setattr(trial_runner.Runner, "_train", searches.fake_train)
+    monkeypatch.setattr(trial_runner, "POLL", 0.05)
+    assert call(*command(tmp_path / "out")[3:]) == 0
     status, out, err = finish(chief)
     assert status == 0 and "Traceback" not in err, err
-    assert "doomed has not been heard of" in out and "results in" in out
+    assert f"127.0.0.1:{port} (no authentication)" in out
+    assert "doomed has been silent" in out and "results in" in out
     by = {path.parent.name: path.read_text() for path in folder.glob("*/by")}
     (lost,) = [path.parent.name for path in folder.glob("*/hangs")]
     assert len(by) == 10 and by[lost] == "worker" and "doomed" in by.values()

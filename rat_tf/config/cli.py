@@ -161,7 +161,7 @@ def command(
         if config:
             parsed.config  # noqa: B018  (checked here, used in main)
         if tensorflow:
-            _import_tensorflow_quietly()
+            import_tensorflow_quietly()
         status = main(parsed)
     if isinstance(status, int) and status:
         sys.exit(status)
@@ -213,7 +213,7 @@ def user_errors():
         sys.exit(2)
 
 
-def _import_tensorflow_quietly() -> None:
+def import_tensorflow_quietly() -> None:
     """Imports TensorFlow; of what its C++ library prints meanwhile, all but the noise is shown.
 
     The library writes to the descriptor itself, so that is what is captured. Only commands do it;

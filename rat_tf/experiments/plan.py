@@ -8,7 +8,7 @@ import re
 
 from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.config import cli, flag_values
+from rat_tf.config import cli, flag_values, ranges
 from rat_tf.experiments import paper
 
 FIELDS = config_lib.FLAGS
@@ -35,51 +35,31 @@ class Planned:
 
 
 def axes(vary, seeds: str = "") -> dict[str, list[str]]:
-    """The values of every varied flag, from "method=rat|vat; seed=0..4" and the like.
+    """The values of every varied flag, from "method=rat|vat; seed=0..4" (see `config.ranges`).
 
-    Values are separated by |, because those of some flags have commas; a..b are the whole numbers
-    from a to b. `seeds` is a number of seeds or a range of them.
+    `seeds` is a number of seeds or a range of them.
     """
-    found: dict[str, list[str]] = {}
-    for part in ";".join(vary).split(";"):
-        if not part.strip():
-            continue
-        name, equals, text = (piece.strip() for piece in part.partition("="))
+    parameters = []
+    for name, text in ranges.split("--vary", ";".join(vary)):
         if name not in FIELDS or name == "run_dir":
             hint = errors.did_you_mean(name, FIELDS)
             raise errors.UserError(f"--vary: expected a flag of training, got {name!r}{hint}")
-        values = [value for piece in text.split("|") for value in _range(name, piece.strip())]
-        if not equals or "" in values:
-            raise errors.UserError(
-                f"--vary: expected <flag>=<value>|<value>|…, got {part.strip()!r}"
-            )
-        _add(found, name, values)
+        parameters.append(ranges.parse("--vary", name, text, FIELDS[name].type))
     if seeds:
-        match = re.fullmatch(r"(?:(\d+)\.\.)?(\d+)", seeds)
-        first, last = (match[1], int(match[2])) if match else (None, 0)
-        numbers = range(int(first), last + 1) if first else range(last)
-        if not numbers:
+        match = re.fullmatch(r"(\d+\.\.)?(\d+)", seeds)
+        if not match or seeds == "0":
             raise errors.UserError(
                 f"--seeds: expected a number of seeds or a range such as 0..4, got {seeds!r}"
             )
-        _add(found, "seed", [str(number) for number in numbers])
+        numbers = seeds if match[1] else f"0..{int(seeds) - 1}"
+        parameters.append(ranges.parse("--seeds", "seed", numbers, "int"))
+    found: dict[str, list[str]] = {}
+    for parameter in parameters:
+        parameter.check_list("--vary", "a sweep")
+        if parameter.name in found:
+            raise errors.UserError(f"--vary: --{parameter.name} is varied twice")
+        found[parameter.name] = list(parameter.values)
     return found
-
-
-def _add(found: dict, name: str, values: list[str]) -> None:
-    if name in found:
-        raise errors.UserError(f"--vary: --{name} is varied twice")
-    found[name] = list(dict.fromkeys(values))
-
-
-def _range(name: str, text: str) -> list[str]:
-    match = re.fullmatch(r"(\d+)\.\.(\d+)", text) if FIELDS[name].type == "int" else None
-    if match is None:
-        return [text]
-    first, last = int(match[1]), int(match[2])
-    if last < first:
-        raise errors.UserError(f"--vary: expected a..b with a <= b, got {text!r}")
-    return [str(number) for number in range(first, last + 1)]
 
 
 def plan(

@@ -1,149 +1,150 @@
-"""The flags of rat_tf.tune itself, and the folder of a search that remembers them."""
+"""The flags of rat_tf.tune itself, the role of a process, and the folder of a search."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import os
-import textwrap
-
-from absl import flags
+from collections.abc import Iterator
 
 from rat_tf import config as config_lib
-from rat_tf import errors, files
-from rat_tf.training import run_folder
+from rat_tf import errors, fields, files
+from rat_tf.config import flag_values
 
 TUNERS = ("grid", "random", "bayesian", "hyperband")
-ENOUGH = 20  # trials of a random or Bayesian search, if not said otherwise
-HELP = {
-    "output": "Folder of the search; by default runs/<name of the flagfile>/tune-<method>.",
-    "tuner": "grid | random | bayesian | hyperband (whose resource is training steps). By default "
-    "grid, with --search_composition bayesian.",
-    "search": "What to vary; by default the paper's grid of ε for the transformations in use.",
-    "search_composition": "Search which transformations to compose, in which order and with "
-    "which ε.",
-    "max_trials": f"Trials at most; 0: the whole grid or all of hyperband's brackets, {ENOUGH} of "
-    "the others. May be raised to go on with a search that has ended.",
-    "stop_hopeless": "End a trial early whose lowest validation error is above the median of the "
-    "earlier trials' mean errors up to the same step; not in the first third of its steps.",
-}
+DEFAULT_TRIALS = 20  # of a random or Bayesian search
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
     """The tuner's own flags."""
 
-    output: str = ""
-    tuner: str = ""
-    search: str = ""
-    search_composition: bool = False
-    max_trials: int = 0
-    stop_hopeless: bool = False
+    output: str = fields.flag(
+        "", "Folder of the search; by default runs/<name of the flagfile>/tune-<method>."
+    )
+    tuner: str = fields.flag(
+        "",
+        "By default grid; with --search_composition bayesian. Hyperband varies the steps, too.",
+        choices=("", *TUNERS),
+    )
+    search: str = fields.flag(
+        "", "What to vary; by default the paper's grid of ε for the transformations in use."
+    )
+    search_composition: bool = fields.flag(
+        False, "Search which transformations to compose, in which order and with which ε."
+    )
+    max_trials: int = fields.flag(
+        0,
+        "Maximum number of trials; 0: the whole grid, all of hyperband's brackets, or "
+        f"{DEFAULT_TRIALS} trials of the other tuners. Raise it to continue a finished search.",
+        fields.at_least(0),
+    )
+    stop_hopeless: bool = fields.flag(
+        False,
+        "Stop a trial early if its lowest validation error is above the median of the earlier "
+        "trials' mean errors up to the same step; not in the first third of its steps.",
+    )
 
-    def check(self, config: config_lib.Config) -> None:
-        if self.tuner not in TUNERS:
-            hint = errors.did_you_mean(self.tuner, TUNERS)
-            raise errors.UserError(
-                f"--tuner: expected one of {', '.join(TUNERS)}, got {self.tuner!r}{hint}"
-            )
+    def resolved(self, config: config_lib.Config) -> Settings:
+        """These settings checked, with the defaults that depend on other flags."""
+        default = os.path.join(os.path.dirname(config.run_dir), f"tune-{config.method}")
+        tuner = self.tuner or ("bayesian" if self.search_composition else "grid")
+        found = dataclasses.replace(self, tuner=tuner, output=self.output or default)
+        for message in found._clashes(config):
+            raise errors.UserError(message)  # the first
+        return found
+
+    def _clashes(self, config: config_lib.Config) -> Iterator[str]:
         if self.search_composition and self.tuner == "grid":
-            raise errors.UserError(
-                "--tuner: there are too many compositions for a grid; take random, bayesian or "
-                "hyperband with --search_composition"
-            )
-        if self.max_trials and self.tuner == "hyperband":
-            raise errors.UserError(
-                "--max_trials: hyperband's brackets decide on the number of trials"
-            )
-        if self.max_trials < 0:
-            raise errors.UserError(f"--max_trials: expected >= 0, got {self.max_trials}")
-        if self.tuner == "hyperband" and config.iterations < 3 * config.validate_every:
-            raise errors.UserError(
-                "--validate_every: hyperband needs at least three validations in --iterations="
-                f"{config.iterations}, got {config.validate_every}"
-            )
-        if self.tuner == "hyperband" and self.stop_hopeless:
-            raise errors.UserError("--stop_hopeless: hyperband ends trials by its own rule")
+            yield "--tuner: a grid of compositions is too large; use random, bayesian or hyperband"
         if config.strategy == "multi_worker":
-            raise errors.UserError(
-                "--strategy: a trial runs on one machine; for several machines see --help"
+            yield "--strategy: a trial runs on one machine; for several machines see --help"
+        if self.tuner != "hyperband":
+            return
+        if self.max_trials:
+            yield "--max_trials: not used by --tuner=hyperband, whose brackets fix the number"
+        if self.stop_hopeless:
+            yield "--stop_hopeless: not used by --tuner=hyperband, which stops trials itself"
+        if config.iterations < 3 * config.validate_every:
+            yield (
+                "--validate_every: --tuner=hyperband needs three validations or more in "
+                f"--iterations={config.iterations}, got {config.validate_every}"
             )
+
+    @property
+    def limit(self) -> int | None:
+        """The maximum number of trials; None where the tuner ends by itself."""
+        ends_itself = self.tuner in ("grid", "hyperband")
+        return self.max_trials or (None if ends_itself else DEFAULT_TRIALS)
 
     def text(self) -> str:
-        what = "compositions" if self.search_composition else ""
-        what = ", ".join(filter(None, (what, self.search))) or "the paper's grid of ε"
-        return f"{self.tuner}: {what}"
+        what = ["compositions"] * self.search_composition + [self.search] * bool(self.search)
+        return f"{self.tuner}: " + (", ".join(what) or "the paper's grid of ε")
 
 
-def from_flags(config: config_lib.Config) -> Settings:
-    """The tuner's own flags as parsed, with what they say by default."""
-    if flags.FLAGS["run_dir"].present:
-        raise errors.UserError("--run_dir: every trial has a folder of its own in --output")
-    given = {name: getattr(flags.FLAGS, name) for name in HELP}
-    given["tuner"] = given["tuner"] or ("bayesian" if given["search_composition"] else "grid")
-    name = f"tune-{config.method}"
-    given["output"] = given["output"] or os.path.join(os.path.dirname(config.run_dir), name)
-    return Settings(**given)
+def role() -> str:
+    """What KerasTuner's variables make of this process: chief, worker, or alone."""
+    ip, needed = "KERASTUNER_ORACLE_IP", ("KERASTUNER_TUNER_ID", "KERASTUNER_ORACLE_PORT")
+    given = [name for name in (ip, *needed) if os.environ.get(name)]
+    missing = [name for name in needed if name not in given]
+    if not given:
+        return "alone"
+    if missing:
+        raise errors.UserError(f"environment: {given[0]} is set, but not {', '.join(missing)}")
+    os.environ[ip] = os.environ.get(ip) or "127.0.0.1"
+    return "chief" if "chief" in os.environ["KERASTUNER_TUNER_ID"] else "worker"
 
 
-def check_folder(settings: Settings, config: config_lib.Config) -> None:
+# ---- the folder
+
+
+def _paths(folder: str) -> tuple[str, str]:
+    return os.path.join(folder, "search.json"), os.path.join(folder, "flags.cfg")
+
+
+def check_folder(settings: Settings, config: config_lib.Config, created: bool = False) -> None:
     """Refuses a folder of something else, or of a search with other settings."""
-    run, described = run_folder.Run(settings.output), description(settings.output)
-    if not os.path.exists(described):
-        if os.path.exists(run.folder) and (
-            not os.path.isdir(run.folder)
-            or {*os.listdir(run.folder)} - {"flags.cfg", "flags.cfg.tmp", "search.json.tmp"}
-        ):
-            raise errors.UserError(
-                f"--output: expected a new or empty folder or that of a search, but {run.folder} "
-                "has no search.json and is not empty"
-            )
+    folder = settings.output
+    description, flags = _paths(folder)
+    if not os.path.exists(description):
+        if created or not _is_unused(folder):
+            what = "the chief's folder" if created else "a new or empty folder or that of a search"
+            raise errors.UserError(f"--output: expected {what}, but {folder} has no search.json")
         return
-    with open(described) as file:
+    with open(description) as file:
         before = json.load(file)
-    differences = config.differences(run.config()) + [
+    differences = config.differences(flag_values.config_of_file(flags)) + [
         f"--{name}={before[name]} there, --{name}={value} here"
         for name, value in _kept(settings).items()
         if before[name] != value
     ]
     if differences:
         raise errors.UserError(
-            f"--output: {settings.output} is a search with other flags; take another --output or "
-            "the same flags:\n  " + "\n  ".join(differences)
+            f"--output: {folder} is a search with other flags; use another --output or the same "
+            "flags:\n  " + "\n  ".join(differences)
         )
 
 
-def _kept(settings: Settings) -> dict:
-    """The settings that must not change in the middle of a search."""
-    kept = dataclasses.asdict(settings)
-    return {name: kept[name] for name in kept if name not in ("output", "max_trials")}
-
-
-def description(folder: str) -> str:
-    return os.path.join(folder, "search.json")
-
-
 def create_folder(settings: Settings, config: config_lib.Config) -> None:
+    description, flags = _paths(settings.output)
     try:
         os.makedirs(settings.output, exist_ok=True)
-        files.write(run_folder.Run(settings.output).flags, config.flagfile())
+        files.write(flags, config.flagfile())
         # Last: it makes the folder that of a search.
-        files.write(description(settings.output), json.dumps(_kept(settings), indent=2) + "\n")
+        files.write(description, json.dumps(_kept(settings), indent=2) + "\n")
     except OSError as error:
-        raise errors.UserError(
-            f"--output: cannot write to {settings.output}: {error.strerror}"
-        ) from None
+        raise errors.UserError(f"--output: {settings.output}: {error.strerror}") from None
 
 
-def define_flags(flag_values=flags.FLAGS) -> None:
-    define = {"str": flags.DEFINE_string, "bool": flags.DEFINE_boolean, "int": flags.DEFINE_integer}
-    for field in dataclasses.fields(Settings):
-        define[field.type](field.name, field.default, HELP[field.name], flag_values=flag_values)
+def _is_unused(folder: str) -> bool:
+    """Whether there is nothing but what workers and an interrupted `create_folder` leave."""
+    if not os.path.isdir(folder):
+        return not os.path.exists(folder)
+    harmless = ("flags.cfg", "oracle")
+    return all(n in harmless or n.endswith(files.TEMPORARY) for n in os.listdir(folder))
 
 
-def help_text() -> str:
-    lines = ["Tuning:"]
-    for name, text in HELP.items():
-        lines.append(f"  --{name}")
-        lines += textwrap.wrap(text, 88, initial_indent=" " * 6, subsequent_indent=" " * 6)
-    return "\n".join(lines)
+def _kept(settings: Settings) -> dict:
+    """The settings that must not change during a search."""
+    kept = dataclasses.asdict(settings)
+    return {name: kept[name] for name in kept if name not in ("output", "max_trials")}

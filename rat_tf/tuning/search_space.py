@@ -1,5 +1,8 @@
 """What a search varies: the parameters of --search, and their values as a `Config`.
 
+A parameter is a flag or `epsilon.<transformation>`, the ε of one transformation in --transforms;
+`rat_tf.config.ranges` has the grammar of its values.
+
 A composition is searched with two numbers for each transformation t: `place.t` in [-1, 1] and
 `epsilon.t`. Those with place >= 0 are applied in the order of their places; if there is none, the
 one with the highest place is applied alone. So every point of the box is a composition, and near
@@ -8,16 +11,14 @@ points are alike, which is what a Gaussian process needs.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
-import re
-
-import keras_tuner as kt
 
 from rat_tf import config as config_lib
-from rat_tf import errors, transforms
-from rat_tf.config import flag_values
-from rat_tf.tuning import search_parameters
+from rat_tf import errors
+from rat_tf.config import flag_values, ranges
+from rat_tf.transforms import spec
 
 # Section "Evaluation of Composite Transformations" of the paper.
 PAPER = {
@@ -27,37 +28,26 @@ PAPER = {
     "flow_field": "0.01:0.1:0.01",
 }
 # The same ranges, and for the noise one around the paper's 1 (SVHN), 6 and 10 (CIFAR-10).
-COMPOSED = {
-    "noise": "0.1:10:log",
-    "channel_weight": "0.001:0.01:log",
-    "affine": "0.1:1:log",
-    "thin_plate_spline": "0.1:1:log",
-    "flow_field": "0.01:0.1:log",
-}
-MANY = 1000  # up to so many combinations all are tried for validity, of more the corners
+COMPOSED = {"noise": "0.1:10:log"}
+COMPOSED.update({name: f"{grid.rpartition(':')[0]}:log" for name, grid in PAPER.items()})
+MAX_PROBES = 1000  # combinations checked before the search starts
 
 
+@dataclasses.dataclass(frozen=True)
 class Space:
     """The parameters of a search around a base config."""
 
-    def __init__(self, base: config_lib.Config, parameters, composition: bool = False):
-        self.base = base
-        self.parameters = tuple(parameters)
-        self.composition = composition
-
-    def hyperparameters(self) -> kt.HyperParameters:
-        space = kt.HyperParameters()
-        for parameter in self.parameters:
-            parameter.add_to(space)
-        return space
+    base: config_lib.Config
+    parameters: tuple[ranges.Parameter, ...]
+    composition: bool
 
     def shown(self, values: dict) -> dict:
         """Names and values as a user would write them; a composition as its --transforms."""
-        found = {p.name: p.value(values[p.name]) for p in self.parameters}
+        found = {p.name: _value(p, values[p.name]) for p in self.parameters}
         if not self.composition:
             return found
         rest = {k: v for k, v in found.items() if not k.startswith(("place.", "epsilon."))}
-        return {"transforms": self._composed(found), **rest}
+        return {"transforms": _composed(found), **rest}
 
     def config(self, values: dict, **changes) -> config_lib.Config:
         """The config of a trial; what is not searched stays as it is in the base."""
@@ -65,110 +55,125 @@ class Space:
         flags = {name: value for name, value in shown.items() if "." not in name}
         epsilons = {k.partition(".")[2]: v for k, v in shown.items() if k.startswith("epsilon.")}
         if epsilons:
-            text = flags.get("transforms", self.base.transforms)
-            flags["transforms"] = _write(
-                (t.name, epsilons.get(t.name, t.epsilon)) for t in transforms.parse(text).transforms
-            )
+            flags["transforms"] = _spec({**self.base.transforms.epsilons, **epsilons})
         return flag_values.changed_config(self.base, **flags, **changes)
 
     def size(self) -> float:
-        """The number of combinations; infinite if a parameter is continuous."""
+        """The number of combinations; infinite if a parameter is a range of all numbers."""
         return math.prod(len(p.values) or math.inf for p in self.parameters)
 
     def probes(self) -> list[config_lib.Config]:
-        """The configs of all combinations or, of many, of the corners; refuses what is none."""
-        choices = [p.ends() for p in self.parameters]
-        if math.prod(map(len, choices)) > MANY:
-            choices = [(ends[0], ends[-1]) for ends in choices]
-            # Each value at least beside the first ones of the others.
-            alone = [
-                [*(c[0] for c in choices[:i]), value, *(c[0] for c in choices[i + 1 :])]
-                for i, p in enumerate(self.parameters)
-                for value in p.ends()
-            ]
-            corners = itertools.islice(itertools.product(*choices), MANY)
-            combinations = itertools.chain(alone, corners)
-        else:
-            combinations = itertools.product(*choices)
-        found = []
-        for combination in combinations:
-            values = {p.name: value for p, value in zip(self.parameters, combination)}
-            try:
-                found.append(self.config(values))
-            except errors.UserError as error:
-                text = ", ".join(f"{k}={v}" for k, v in self.shown(values).items())
-                raise errors.UserError(f"--search: with {text}: {error}") from None
-        return found
+        """The configs of all combinations; of many, of some in which every value occurs."""
+        choices = [p.values or (p.low, p.high) for p in self.parameters]
+        combinations = list(itertools.islice(itertools.product(*choices), MAX_PROBES))
+        if len(combinations) == MAX_PROBES:
+            first = combinations[0]
+            for i, values in enumerate(choices):
+                combinations += [(*first[:i], value, *first[i + 1 :]) for value in values]
+        names = [p.name for p in self.parameters]
+        return [self._probe(dict(zip(names, combination))) for combination in combinations]
 
-    def _composed(self, found: dict) -> str:
-        places = {name: found[f"place.{name}"] for name in COMPOSED}
-        order = sorted(places, key=places.get)
-        present = [name for name in order if places[name] >= 0] or order[-1:]
-        return _write((name, found[f"epsilon.{name}"]) for name in present)
+    def _probe(self, values: dict) -> config_lib.Config:
+        try:
+            return self.config(values)
+        except errors.UserError as error:
+            text = ", ".join(f"{k}={v}" for k, v in self.shown(values).items())
+            raise errors.UserError(f"--search: with {text}: {error}") from None
 
 
-def parse(text: str, base: config_lib.Config, grid: bool, composition: bool = False) -> Space:
+def parse(text: str, base: config_lib.Config, tuner: str, composition: bool = False) -> Space:
     """The space of --search=`text`; without a text the paper's grid, or all compositions."""
-    used = _used(base)
-    parameters: dict[str, search_parameters.Parameter] = {}
-    for part in filter(None, re.split(r",(?=\s*[\w.]+\s*=)", text.strip())):
-        name, _, values = (piece.strip() for piece in part.partition("="))
-        parameter = search_parameters.parse(name, values, list(COMPOSED) if composition else used)
-        if parameter.name in parameters:
-            raise errors.UserError(f"--search: {parameter.name} is there twice")
-        parameters[parameter.name] = parameter
-    if composition:
-        if base.method not in ("rat", "random"):
-            raise errors.UserError(f"--search_composition: for rat and random, not {base.method}")
-        parameters = _with_composition(parameters)
-    elif not parameters:
-        parameters = _paper(used)
-    if "transforms" in parameters and (composition or any("." in name for name in parameters)):
-        raise errors.UserError(
-            "--search: transforms beside epsilon.<transformation> or --search_composition would "
-            "say the same ε twice; take one of them"
-        )
-    for parameter in parameters.values():
-        if grid and not parameter.values:
-            ends = f"{parameter.name}={parameter.low:g}:{parameter.high:g}"
-            form = f"{ends}:log:5" if parameter.log else f"{ends}:<step>"
-            raise errors.UserError(
-                f"--search: a grid needs the number of values of {parameter.name}: write {form}, "
-                "or take --tuner=random or bayesian"
-            )
-    space = Space(base, parameters.values(), composition)
+    transforms = base.used_transforms.epsilons if base.used_transforms else {}
+    used = list(COMPOSED if composition else transforms)
+    given: dict[str, ranges.Parameter] = {}
+    for name, values in ranges.split("--search", text):
+        parameter = _parameter(name, values, used)
+        if parameter.name in given:
+            raise errors.UserError(f"--search: {parameter.name} is given twice")
+        given[parameter.name] = parameter
+    parameters: dict[str, ranges.Parameter] = {}
+    for name, values in (COMPOSED if composition else {} if given else _paper(used)).items():
+        if composition:
+            parameters[f"place.{name}"] = ranges.Parameter(f"place.{name}", "float", (), -1, 1)
+        parameters[f"epsilon.{name}"] = _parameter(f"epsilon.{name}", values, used)
+    parameters.update(given)
+    _check(parameters, tuner, composition)
+    space = Space(base, tuple(parameters.values()), composition)
     space.probes()
     return space
 
 
-def _used(config: config_lib.Config) -> list[str]:
-    """The transformations that a config's method trains with."""
-    composite = config.transform()
-    return [t.name for t in composite.transforms] if composite else []
+def _check(parameters: dict[str, ranges.Parameter], tuner: str, composition: bool) -> None:
+    if "transforms" in parameters and (composition or any("." in name for name in parameters)):
+        raise errors.UserError(
+            "--search: transforms, epsilon.<transformation> and --search_composition all set ε; "
+            "use one of them"
+        )
+    clash = {"iterations", "validate_every"} & set(parameters)
+    if tuner == "hyperband" and clash:
+        raise errors.UserError(f"--search: {clash.pop()} is what --tuner=hyperband itself varies")
+    if tuner == "grid":
+        for parameter in parameters.values():
+            parameter.check_list("--search", "--tuner=grid")
 
 
-def _paper(used) -> dict[str, search_parameters.Parameter]:
-    names = [name for name in used if name in PAPER]
-    if not names:
+def _parameter(name: str, text: str, used: list[str]) -> ranges.Parameter:
+    """The parameter `name`=`text`; `used` are the transformations that have an ε to search."""
+    if name.startswith("epsilon."):
+        short = name.partition(".")[2]
+        full = spec.ALIASES.get(short, short)
+        if full not in used:
+            raise errors.UserError(
+                f"--search: expected epsilon.<one of {', '.join(used) or 'no transformation'}>, "
+                f"as in --transforms, got {name}{errors.did_you_mean(short, used)}"
+            )
+        name, kind = f"epsilon.{full}", "float"
+    else:
+        known = [n for n, flag in config_lib.FLAGS.items() if flag.metadata["group"] != "Machine"]
+        if name not in known:
+            hint = errors.did_you_mean(name, [*known, *(f"epsilon.{t}" for t in COMPOSED)])
+            raise errors.UserError(
+                f"--search: expected a flag that changes the result, got {name!r}{hint}"
+            )
+        kind = config_lib.FLAGS[name].type
+    parameter = ranges.parse("--search", name, text, kind)
+    if len(parameter.values) == 1:
+        raise errors.UserError(f"--search: expected two values or more, got {name}={text}")
+    if kind in ("int", "float"):
+        # A Gaussian process takes neighbours in the list for similar.
+        ordered = tuple(sorted(parameter.values, key=float))
+        parameter = dataclasses.replace(parameter, values=ordered)
+    return parameter
+
+
+def _paper(used: list[str]) -> dict[str, str]:
+    """The paper's grid for the transformations in use."""
+    found = {name: PAPER[name] for name in used if name in PAPER}
+    if not found:
         raise errors.UserError(
             f"--search: the paper has a grid for {', '.join(PAPER)}, and this run uses "
-            f"{', '.join(used) or 'no transformation'}; say what to search, for example "
-            + ("--search=epsilon.noise=0.5:5:0.5" if used else "--search=learning_rate=1e-4|1e-3")
+            f"{', '.join(used) or 'no transformation'}; give another, for example --search="
+            + ("epsilon.noise=0.5:5:0.5" if used else "learning_rate=1e-4|1e-3")
         )
-    found = [search_parameters.parse(f"epsilon.{name}", PAPER[name], used) for name in names]
-    return {parameter.name: parameter for parameter in found}
+    return found
 
 
-def _with_composition(parameters) -> dict[str, search_parameters.Parameter]:
-    composed = {}
-    for name, values in COMPOSED.items():
-        composed[f"place.{name}"] = search_parameters.Parameter(
-            f"place.{name}", "float", (), -1.0, 1.0
-        )
-        composed[f"epsilon.{name}"] = search_parameters.parse(f"epsilon.{name}", values, COMPOSED)
-    return {**composed, **parameters}
+def _value(parameter: ranges.Parameter, found):
+    """What the flag gets for a value that KerasTuner gives: a text of a list, or a number."""
+    if isinstance(found, str):
+        return ranges.convert(found, parameter.kind)
+    if parameter.kind == "int":
+        return round(found)
+    number = float(f"{found:.4g}")
+    return number if parameter.kind == "float" else f"{number:g}"
 
 
-def _write(pairs) -> str:
-    """--transforms of (name, ε) pairs."""
-    return ",".join(f"{name}:{epsilon:.10g}" for name, epsilon in pairs)
+def _composed(found: dict) -> str:
+    places = {name: found[f"place.{name}"] for name in COMPOSED}
+    order = sorted(places, key=places.get)
+    present = [name for name in order if places[name] >= 0] or order[-1:]
+    return str(_spec({name: found[f"epsilon.{name}"] for name in present}))
+
+
+def _spec(epsilons: dict[str, float]) -> spec.Spec:
+    return spec.Spec(tuple(epsilons.items()))

@@ -1,11 +1,12 @@
-"""Runs the trials of a search one after the other, with data and devices that all of them share."""
+"""Runs a search: its trials one after the other, with data and devices that all of them share."""
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import json
+import math
 import os
+import pathlib
 import shutil
 import time
 
@@ -15,33 +16,66 @@ from tensorflow.python.framework import ops  # the registry of gradients is not 
 
 from rat_tf import config as config_lib
 from rat_tf import data, errors, files
-from rat_tf.training import devices, loop, run_folder
-from rat_tf.tuning import oracles, search_space, trials
+from rat_tf.data import streams
+from rat_tf.training import callbacks, devices, loop, run_folder
+from rat_tf.tuning import oracles, search_settings, search_space, trials
+
+POLL = 0.5  # seconds between two requests of a worker that waits for a trial
+
+
+def search(settings: search_settings.Settings, space: search_space.Space, role: str) -> None:
+    """Runs all trials of a search, or resumes it: alone, or as a chief or worker."""
+    # A graph for every trial is what is wanted here; TensorFlow takes it for a mistake.
+    tf.get_logger().addFilter(lambda record: "retracing" not in record.getMessage())
+    base, runner = space.base, None
+    if role != "chief":
+        # First what may be refused: data that are not there, batches that do not divide.
+        strategy = devices.prepare(base)
+        for probe in space.probes():
+            streams.check_replicas(*probe.batch_sizes, strategy.num_replicas_in_sync)
+        runner = Runner(space, strategy, settings.output, settings.stop_hopeless)
+    if role != "worker":
+        search_settings.create_folder(settings, base)
+    oracle = oracles.make(settings.tuner, space, settings.limit)
+    tuner = Tuner(oracle, runner, settings.output)
+    if role == "worker":
+        tuner.oracle.get_space()  # waits for the chief, which has then described the search
+        search_settings.check_folder(settings, base, created=True)
+    else:
+        total = min(space.size(), settings.limit or math.inf)
+        count = f"{total} trials" if settings.tuner != "hyperband" else "trials"
+        print(f"{settings.text()}; {count} of up to {base.iterations} steps")
+        if oracle.resume():
+            print(f"resuming after {len(trials.finished(settings.output))} trials")
+    if role == "chief":
+        oracles.serve(oracle)
+    tuner.search()
 
 
 class Tuner(kt.engine.base_tuner.BaseTuner):
     """KerasTuner's loop over trials; an error ends the search instead of counting as a trial."""
 
-    def __init__(self, oracle, runner: Runner | None, **kwargs):
-        super().__init__(oracle, **kwargs)
+    def __init__(self, oracle, runner: Runner | None, folder: str):
+        super().__init__(oracle, directory=folder, project_name="oracle")
         self._runner = runner
-        self._idle = False
+        self._trial_id = None
+        if self._is_worker():  # to show that it is alive it asks for its trial again and again
+            oracles.every_heartbeat(
+                lambda: self._trial_id and self.oracle.get_trial(self._trial_id)
+            )
 
     def pre_create_trial(self):
-        # Asked in vain just now: this one waits for what others are busy with.
-        time.sleep(1 if self._idle else 0)
-        self._idle = True
-
-    def on_trial_begin(self, trial):
-        self._idle = False
+        if self._is_worker():
+            time.sleep(POLL)
 
     def _try_run_and_update_trial(self, trial):
         self._run_and_update_trial(trial)
         trial.status = "COMPLETED"
 
     def run_trial(self, trial):
-        with oracles.Heartbeat(self.oracle, trial.trial_id):
-            result = self._runner.run(trial.trial_id, trial.hyperparameters.values)
+        self._trial_id = trial.trial_id
+        result = self._runner.run(trial.trial_id, trial.hyperparameters.values)
+        self._trial_id = None
         return {oracles.OBJECTIVE.name: result["validation_error"]}
 
     def save(self):
@@ -49,7 +83,7 @@ class Tuner(kt.engine.base_tuner.BaseTuner):
 
 
 class Runner:
-    """Trains the trials of the search in `folder`; of its own accord it knows only their runs."""
+    """Trains the trials of the search in `folder`."""
 
     def __init__(self, space: search_space.Space, strategy, folder: str, stop_hopeless: bool):
         self._space = space
@@ -61,104 +95,81 @@ class Runner:
 
     def run(self, trial_id: str, values: dict) -> dict:
         """Brings a trial to its end from wherever it stands; returns what trial.json holds."""
-        run = run_folder.Run(trials.path(self._folder, trial_id))
-        result_file = os.path.join(run.folder, "trial.json")
-        if os.path.exists(result_file):
-            with open(result_file) as file:
-                return json.load(file)
+        ended = {trial["trial"]: trial for trial in trials.finished(self._folder)}
+        if trial_id in ended:
+            return ended[trial_id]
         shown = self._space.shown(values)
         print(f"\ntrial {trial_id}: " + "  ".join(f"{k}={v}" for k, v in shown.items()), flush=True)
+        run = run_folder.Run(trials.path(self._folder, trial_id))
+        # Hyperband gives a trial some of the steps; ramps and decay stay as they are.
+        steps = values.get("tuner/epochs", 0) * self._space.base.validate_every
+        changes = {"iterations": steps} if steps else {}
         try:
-            config = self._space.config(values, run_dir=run.folder, **self._budget(values))
-        except errors.UserError as error:  # of a combination between the corners
+            config = self._space.config(values, run_dir=run.folder, **changes)
+        except errors.UserError as error:  # of a combination that `probes` has left out
             print(f"trial {trial_id}: {error}")
-            os.makedirs(run.folder, exist_ok=True)
-            result = trials.outcome(run, "invalid", shown)
+            result = trials.outcome(run, "invalid")
         else:
-            result = self._same(config, run, shown)
+            result = self._same(config, ended)
             if result is None:
-                self._continue_from(values.get("tuner/trial_id"), config, run)
-                status = self._train(config, run)
-                result = trials.outcome(run, status, shown)
-        files.write(result_file, json.dumps(result, indent=2) + "\n")
-        self._tell(result)
+                self._copy_parent(ended.get(values.get("tuner/trial_id")), config, run)
+                result = trials.outcome(run, self._train(config, run))
+        result = {**result, "trial": trial_id, "values": shown}
+        os.makedirs(run.folder, exist_ok=True)
+        files.write(os.path.join(run.folder, "trial.json"), json.dumps(result, indent=2) + "\n")
+        best, status = trials.finished(self._folder)[0], result["status"]
+        print(f"trial {trial_id}: validation error {result['validation_error']:.2%} at step "
+              f"{result['best_step']}{'' if status == 'finished' else f', {status}'}; best so far "
+              f"{best['validation_error']:.2%} ({best['trial']})", flush=True)  # fmt: skip
         return result
 
     def _train(self, config: config_lib.Config, run: run_folder.Run) -> str:
-        """Trains one run to its end; returns how it ended."""
-        images = self._data(config)
+        """Trains one run to its end; returns its status."""
+        names = [n for n, flag in config_lib.FLAGS.items() if flag.metadata["group"] == "Data"]
+        if any(getattr(config, name) != getattr(self._loaded, name) for name in names):
+            self._images = None  # before the next: not both in memory
+            self._images, self._loaded = data.load(config), config
         devices.set_precision(config)
         run.check(config)
-        run.create(config, images)
-        watch = trials.StopHopeless(run, self._folder, config.iterations)
-        callbacks = [watch] if self._stop_hopeless else []
+        run.create(config, self._images)
+        stopping = trials.StopHopeless(run, self._folder, config.iterations)
         try:
-            loop.fit(config, run, images, self._strategy, callbacks=callbacks)
+            with run.locked():
+                further = [stopping] if self._stop_hopeless else []
+                loop.fit(config, run, self._images, self._strategy, callbacks=further)
         except callbacks.Diverged as error:
             print(f"warning: {error}")
             return "diverged"
         finally:
-            _forget()
-        return "stopped" if watch.stopped else "finished"
+            _free_memory()
+        return "stopped" if stopping.stopped else "finished"
 
-    def _data(self, config: config_lib.Config) -> data.Data:
-        """The images, read again only where a flag of the data is searched."""
-        if any(
-            field.metadata["group"] == "Data"
-            and getattr(config, field.name) != getattr(self._loaded, field.name)
-            for field in dataclasses.fields(config)
-        ):
-            self._images = None  # before the next: not both in memory
-            self._images, self._loaded = data.load(config), config
-        return self._images
-
-    def _budget(self, values: dict) -> dict:
-        """Hyperband gives a trial some of the steps; ramps and decay stay as they are."""
-        if "tuner/epochs" not in values:
-            return {}
-        return {"iterations": values["tuner/epochs"] * self._space.base.validate_every}
-
-    def _same(self, config: config_lib.Config, run: run_folder.Run, shown: dict) -> dict | None:
-        """The outcome of an earlier trial with the same flags, which would come out again."""
-        for earlier in trials.finished(self._folder):
-            other = run_folder.Run(trials.path(self._folder, earlier["trial"]))
-            if "same_as" in earlier or not os.path.exists(other.flags):
-                continue
-            with open(other.flags) as file:
-                if file.read() != config.flagfile():
-                    continue
-            os.makedirs(run.folder, exist_ok=True)
-            again = {"trial": os.path.basename(run.folder), "values": shown, "seconds": 0.0}
-            status = f"same as {earlier['trial']}"
-            return {**earlier, **again, "status": status, "same_as": earlier["trial"]}
+    def _same(self, config: config_lib.Config, ended: dict[str, dict]) -> dict | None:
+        """The outcome of an earlier trial with the same flags, which would be the same again."""
+        for trial_id, earlier in ended.items():
+            flags = pathlib.Path(trials.path(self._folder, trial_id, "flags.cfg"))
+            if flags.exists() and flags.read_text() == config.flagfile():
+                same = {"status": f"same as {trial_id}", "same_as": trial_id, "seconds": 0.0}
+                return {**earlier, **same}
         return None
 
-    def _continue_from(self, parent_id: str | None, config, run: run_folder.Run) -> None:
-        """Starts a run where hyperband's earlier, shorter one with the same flags has ended."""
-        if not parent_id or os.path.exists(run.folder):
+    def _copy_parent(self, parent: dict | None, config, run: run_folder.Run) -> None:
+        """Lets a trial of hyperband resume its parent, the shorter trial with the same flags."""
+        if not parent or os.path.exists(run.folder):
             return
-        known = {trial["trial"]: trial for trial in trials.finished(self._folder)}
-        parent = trials.path(self._folder, known[parent_id].get("same_as", parent_id))
-        copied = run_folder.Run(run.folder + ".tmp")
-        shutil.rmtree(copied.folder, ignore_errors=True)
-        shutil.copytree(parent, copied.folder, ignore=shutil.ignore_patterns("trial.json"))
-        files.write(copied.flags, config.flagfile())
-        os.rename(copied.folder, run.folder)
-
-    def _tell(self, result: dict) -> None:
-        best = trials.finished(self._folder)[0]
-        text = f"validation error {result['validation_error']:.2%} at step {result['best_step']}"
-        if result["status"] != "finished":
-            text += f", {result['status']}"
-        print(f"trial {result['trial']}: {text}; best so far "
-              f"{best['validation_error']:.2%} ({best['trial']})", flush=True)  # fmt: skip
+        source = trials.path(self._folder, parent.get("same_as", parent["trial"]))
+        copy = run_folder.Run(run.folder + files.TEMPORARY)
+        shutil.rmtree(copy.folder, ignore_errors=True)
+        shutil.copytree(source, copy.folder, ignore=shutil.ignore_patterns("trial.json"))
+        files.write(copy.flags, config.flagfile())
+        os.rename(copy.folder, run.folder)
 
 
-def _forget() -> None:
-    """Gives back the memory of what a trial has built: 20 MiB of graphs for the smallest network.
+def _free_memory() -> None:
+    """Frees what a trial has built.
 
-    Keras keeps some of it until it is told to forget. TensorFlow registers the gradient of every
-    tf.custom_gradient that it traces under a name of its own, for ever, and with it the graph.
+    TensorFlow keeps the gradient of every tf.custom_gradient that it traces, and with it the graph,
+    under a new name forever: 17 MiB per trial of the smallest network (docs/performance.md).
     """
     tf.keras.backend.clear_session()
     registered = ops.gradient_registry._registry

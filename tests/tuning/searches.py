@@ -1,5 +1,9 @@
 """A tiny search, and what stands in for the trainings of its trials."""
 
+import os
+import pathlib
+import time
+
 from rat_tf import config as config_lib
 from rat_tf import files
 from rat_tf.config import flag_values
@@ -9,7 +13,7 @@ TINY = {
     "dataset": "digits",
     "labels": 20,
     "image_size": 8,
-    "network": "wrn-10-1",
+    "network": "tiny",
     "labeled_batch": 10,
     "unlabeled_batch": 10,
     "iterations": 6,
@@ -18,8 +22,9 @@ TINY = {
 BASE = config_lib.Config(**TINY)
 
 
-def parse(text, grid=False, composition=False, **changes):
-    return search_space.parse(text, flag_values.changed_config(BASE, **changes), grid, composition)
+def parse(text, tuner="random", composition=False, **changes):
+    base = flag_values.changed_config(BASE, **changes)
+    return search_space.parse(text, base, tuner, composition)
 
 
 def fake_fit(error, calls):
@@ -40,3 +45,20 @@ def fake_fit(error, calls):
                 break
 
     return fit
+
+
+def fake_train(runner, config, run):
+    """In the place of a trial's training on one of several machines: a row with an error.
+
+    The worker called "doomed" hangs in its second trial.
+    """
+    run.create(config, runner._images)
+    name = os.environ["KERASTUNER_TUNER_ID"]
+    trials = pathlib.Path(run.folder).parent
+    if name == "doomed" and name in [path.read_text() for path in trials.glob("*/by")]:
+        (pathlib.Path(run.folder) / "hangs").touch()
+        time.sleep(1000)
+    error = abs(config.transforms.epsilons["affine"] - 0.4)
+    files.write(run.metrics, f"step,seconds,val_error\n2,0.5,{error}\n")
+    files.write(os.path.join(run.folder, "by"), name)
+    return "finished"

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from rat_tf import errors, train
 from rat_tf.data import splits
-from rat_tf.training import callbacks, run_folder
+from rat_tf.training import callbacks, loop, run_folder
 from rat_tf.tuning import trial_runner
 from tests.tuning import searches
 
@@ -54,7 +54,7 @@ def test_a_trial_is_a_run_that_never_sees_the_test_set(runner, tmp_path):
 
 def test_the_same_flags_are_trained_once(runner, monkeypatch):
     calls = []
-    monkeypatch.setattr(train, "fit", searches.fake_fit(lambda config, step: 0.25, calls))
+    monkeypatch.setattr(loop, "fit", searches.fake_fit(lambda config, step: 0.25, calls))
     some = runner(searches.parse("consistency=0.1:1"))
     some.run("0", {"consistency": 0.30001})
     again = some.run("1", {"consistency": 0.30002})  # rounded to four digits
@@ -69,14 +69,14 @@ def test_a_trial_that_diverges_is_an_answer(runner, monkeypatch):
     def diverge(*_, **__):
         raise callbacks.Diverged("the loss is nan")
 
-    monkeypatch.setattr(train, "fit", diverge)
+    monkeypatch.setattr(loop, "fit", diverge)
     result = runner(searches.parse("consistency=0.1|1")).run("0", {"consistency": "1"})
     assert (result["status"], result["validation_error"]) == ("diverged", 1.0)
 
 
 def test_data_are_read_again_only_where_their_flags_change(runner, monkeypatch):
     calls, loads = [], []
-    monkeypatch.setattr(train, "fit", searches.fake_fit(lambda config, step: 0.25, calls))
+    monkeypatch.setattr(loop, "fit", searches.fake_fit(lambda config, step: 0.25, calls))
     some = runner(searches.parse("labels=20|30, consistency=0.1|1"))
     load = trial_runner.data.load
     monkeypatch.setattr(trial_runner.data, "load", lambda c: loads.append(c.labels) or load(c))
@@ -87,7 +87,7 @@ def test_data_are_read_again_only_where_their_flags_change(runner, monkeypatch):
 
 def test_a_trial_that_was_begun_with_other_images_is_refused(runner, monkeypatch, tmp_path):
     calls = []
-    monkeypatch.setattr(train, "fit", searches.fake_fit(lambda config, step: 0.25, calls))
+    monkeypatch.setattr(loop, "fit", searches.fake_fit(lambda config, step: 0.25, calls))
     runner(searches.parse("consistency=0.1|1")).run("0", {"consistency": "1"})
     folder = tmp_path / "trials" / "0"
     (folder / "trial.json").unlink()  # as if interrupted
@@ -100,7 +100,7 @@ def test_a_trial_that_was_begun_with_other_images_is_refused(runner, monkeypatch
 
 def test_hyperband_goes_on_where_the_shorter_trial_ended(runner, monkeypatch):
     calls = []
-    monkeypatch.setattr(train, "fit", searches.fake_fit(lambda config, step: 1 / step, calls))
+    monkeypatch.setattr(loop, "fit", searches.fake_fit(lambda config, step: 1 / step, calls))
     some = runner(searches.parse("consistency=0.1|1"))
     some.run("0", {"consistency": "1", "tuner/epochs": 1})
     values = {"consistency": "1", "tuner/epochs": 3, "tuner/trial_id": "0"}
@@ -112,7 +112,7 @@ def test_hyperband_goes_on_where_the_shorter_trial_ended(runner, monkeypatch):
 def test_a_hopeless_trial_is_stopped(runner, monkeypatch):
     calls = []
     error = lambda config, step: 0.2 + 0.1 * (config.consistency > 0.5)  # noqa: E731
-    monkeypatch.setattr(train, "fit", searches.fake_fit(error, calls))
+    monkeypatch.setattr(loop, "fit", searches.fake_fit(error, calls))
     some = runner(searches.parse("consistency=0.1|0.2|0.3|1"), stop_hopeless=True)
     results = [
         some.run(str(i), {"consistency": v}) for i, v in enumerate(["0.1", "0.2", "0.3", "1"])

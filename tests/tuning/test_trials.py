@@ -40,20 +40,20 @@ def test_of_equal_trials_the_earlier_is_better(tmp_path):
 
 
 def test_a_long_table_is_cut_and_the_file_is_not(tmp_path):
-    for number in range(trials.SHOWN + 3):
+    for number in range(trials.TABLE_ROWS + 3):
         write(tmp_path, number, number / 100, xi=f"{number}eps")
     write(tmp_path, 99, 1.0, "diverged", xi="99eps")
     text = trials.report(str(tmp_path), "grid: xi", searches.BASE)
     lines = text.splitlines()
-    assert len(lines) == 1 + trials.SHOWN + 1 and lines[-1] == "… and 4 more in trials.csv"
+    assert len(lines) == 1 + trials.TABLE_ROWS + 1 and lines[-1] == "… and 4 more in trials.csv"
     assert lines[1].split() == ["1", "0", "0.00%", "4", "6", "0eps"]
     with open(tmp_path / "trials.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["rank"] for row in rows] == [str(i) for i in range(1, trials.SHOWN + 5)]
+    assert [row["rank"] for row in rows] == [str(i) for i in range(1, trials.TABLE_ROWS + 5)]
     assert (rows[-1]["trial"], rows[-1]["status"], rows[-1]["xi"]) == ("99", "diverged", "99eps")
 
 
-def test_where_all_trials_are_lost_there_is_no_best(tmp_path):
+def test_where_all_trials_have_failed_there_is_no_best(tmp_path):
     write(tmp_path, 0, 1.0, "diverged", xi="1")
     write(tmp_path, 1, 1.0, "invalid", xi="2")
     text = trials.report(str(tmp_path), "grid: xi", searches.BASE)
