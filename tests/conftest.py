@@ -1,4 +1,12 @@
-"""Two logical CPU devices for the distribution tests; both must be set before TensorFlow starts."""
+"""How tests compute, which must be set before TensorFlow starts, and what several of them share."""
+
+import os
+
+# Processes that tests start compute in the same way, so that runs can be compared bit by bit.
+os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+os.environ.setdefault("TF_NUM_INTEROP_THREADS", "2")
+# Some virtual machines announce AMX and do not let it be used: oneDNN would believe them.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
 
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
 
@@ -8,10 +16,13 @@ import pathlib
 import pytest
 import tensorflow as tf
 
+from rat_tf import config as config_lib
+from rat_tf import train
+from tests import runs
+
+# Two logical devices for the distribution tests.
 (_cpu,) = tf.config.list_physical_devices("CPU")
 tf.config.set_logical_device_configuration(_cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-tf.config.threading.set_intra_op_parallelism_threads(1)
-tf.config.threading.set_inter_op_parallelism_threads(2)
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +39,14 @@ def own_collectives():
 def two_replicas(own_collectives):
     """A strategy over the two CPUs."""
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory):
+    """The folder of a run that nothing interrupts. To be read only: all tests share it."""
+    run_dir = tmp_path_factory.mktemp("finished") / "run"
+    train.main(config_lib.Config(**runs.TINY, run_dir=str(run_dir)))
+    return run_dir
 
 
 @pytest.fixture

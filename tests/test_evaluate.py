@@ -2,19 +2,19 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import errors, evaluate, train
-from tests.test_train import TINY
+from tests import runs
 
 
-def test_the_command_on_a_run(tmp_path, capsys, monkeypatch):
+def test_the_command_on_a_run(finished_run, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(evaluate.training.evaluation, "LARGEST", {"noise": 3.0, "affine": 0.8})
-    flags = {**TINY, "labels": 100, "iterations": 40, "validate_every": 20, "augment_shift": 0}
-    train.main(config_lib.Config(**flags, tensorboard=False, run_dir=str(tmp_path)))
+    shutil.copytree(finished_run, tmp_path, dirs_exist_ok=True)
     trained = json.loads((tmp_path / "result.json").read_text())
     for weights, error in (("best", "test_error"), ("ema", "ema_test_error")):
         report = evaluate.main(str(tmp_path), weights, images=100)
@@ -41,9 +41,9 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
 
 
 def test_averaged_weights_of_a_run_without_them_are_refused(tmp_path):
-    flags = {**TINY, "ema_decay": 0.0, "iterations": 2, "validate_every": 2, "tensorboard": False}
+    flags = {**runs.TINY, "ema_decay": 0.0, "iterations": 2, "validate_every": 2}
     # Every label there is: the fully supervised baseline has no unlabelled images at all.
-    flags |= {"method": "supervised", "labels": 0, "consistency_rampup": None}
+    flags |= {"method": "supervised", "labels": 0, "consistency_rampup": None, "tensorboard": False}
     train.main(config_lib.Config(**flags, run_dir=str(tmp_path)))
     assert json.loads((tmp_path / "result.json").read_text())["labels"] > 1000
     with pytest.raises(errors.UserError, match="--weights.*--ema_decay"):

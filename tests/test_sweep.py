@@ -283,18 +283,21 @@ def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
     assert (folder / "rat-seed2.saved").exists() and not (folder / "rat-seed3").exists()
 
 
-def test_from_the_command_line_to_real_results(tmp_path):
-    """Two real runs, then the same line again finds them finished."""
+def test_from_the_command_line_to_real_results(tmp_path, capsys):
+    """Two real runs, and then they are found to be finished."""
+    given = {"iterations": "2", "validate_every": "2", "image_size": "8", "network": "tiny"}
+    given |= {"labeled_batch": "10", "unlabeled_batch": "10", "tensorboard": "false", "xi": "1e-3"}
     command = [
         *(sys.executable, "-m", "rat_tf.sweep", f"--flagfile={DIGITS}", f"--runs={tmp_path}"),
-        *("--vary=method=supervised|vat", "--iterations=2", "--validate_every=2", "--image_size=8"),
-        *("--labeled_batch=10", "--unlabeled_batch=10", "--notensorboard", "--xi=1e-3"),
+        *("--vary=method=supervised|vat", "--run"),
+        *(f"--{name}={value}" for name, value in given.items()),
     ]
-    done = subprocess.run([*command, "--run"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
     assert "2 runs: 0 finished, 0 partial, 2 new" in done.stdout
-    again = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (again.returncode, again.stderr) == (0, "")
-    assert "2 runs: 2 finished" in again.stdout and "nothing was run" in again.stdout
+    planned = plan(tmp_path, given, ["method=supervised|vat"])
+    assert sweep.main(planned, run=False, print_commands=False) == 0
+    out = capsys.readouterr().out
+    assert "2 runs: 2 finished" in out and "nothing was run" in out
     config = run_folder.Run(str(tmp_path / "digits50" / "vat-seed0")).config()
     assert (config.method, str(config.xi), config.tensorboard) == ("vat", "0.001", False)

@@ -1,16 +1,14 @@
 """The training command end to end: results, resuming after every kind of interruption, devices.
 
-Runs are real processes where a process is what is tested; the others share this one.
+Runs are processes of their own where a process is what is tested; the others share this one.
 """
 
-import csv
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -20,41 +18,16 @@ from rat_tf import config as config_lib
 from rat_tf import data, errors, train
 from rat_tf.config import cli
 from rat_tf.training import run_folder
+from tests import runs
 from tests.data import make
 
-TINY = {
-    "dataset": "digits",
-    "labels": 20,
-    "network": "wrn-10-1",
-    "labeled_batch": 10,
-    "unlabeled_batch": 10,
-    "iterations": 24,
-    "validate_every": 8,
-    "checkpoint_every": 4,
-    "consistency_rampup": 10,
-    "decay_at": 16,
-    "ema_decay": 0.9,
-}
+TINY = runs.TINY
 
 
-def command(run_dir, **changes):
-    flags = {**TINY, "run_dir": str(run_dir), **changes}
-    return [sys.executable, "-m", "rat_tf.train", *(f"--{k}={v}" for k, v in flags.items())]
-
-
-def start(run_dir, **changes):
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command(run_dir, **changes), stdout=pipe, stderr=pipe, text=True)
-
-
-def finish(process):
-    out, err = process.communicate(timeout=300)
-    return process.returncode, out, err
-
-
-def rows(run_dir):
-    with open(os.path.join(run_dir, "metrics.csv"), newline="") as file:
-        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
+@pytest.fixture
+def whole(finished_run):
+    """A run that nothing interrupts."""
+    return finished_run
 
 
 def result(run_dir):
@@ -86,7 +59,7 @@ def events(run_dir):
 
 def assert_same_run(run_dir, whole):
     """The curves, the result and the last state are the same bit for bit."""
-    assert rows(run_dir) == rows(whole)
+    assert runs.rows(run_dir) == runs.rows(whole)
     assert result(run_dir) == result(whole)
     assert events(run_dir) == events(whole)
     mine, reference = last_state(run_dir), last_state(whole)
@@ -95,35 +68,12 @@ def assert_same_run(run_dir, whole):
         np.testing.assert_array_equal(mine[name], value, err_msg=name)
 
 
-def wait_for_step(run_dir, step, process):
-    deadline = time.time() + 120
-    while time.time() < deadline and process.poll() is None:
-        try:
-            if any(int(row["step"] or 0) >= step for row in rows(run_dir)):
-                return
-        except (OSError, ValueError):
-            pass
-        time.sleep(0.005)
-    raise AssertionError(f"step {step} not seen: {finish(process)}")
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """A run that nothing interrupts."""
-    run_dir = tmp_path_factory.mktemp("whole") / "run"
-    status, out, err = finish(start(run_dir))
-    assert status == 0, err
-    assert "Traceback" not in err and "Unable to register" not in err
-    assert "step 24/24" in out and "test error" in out
-    return run_dir
-
-
 def test_results_say_what_was_done(whole):
     found = result(whole)
     expected = {"method": "rat", "dataset": "digits", "labels": 20, "seed": 0, "split_seed": 1}
     assert expected.items() <= found.items() and found["iterations"] == 24
-    validated = [row for row in rows(whole) if row["val_error"]]
-    assert [row["step"] for row in rows(whole)] == ["4", "8", "12", "16", "20", "24"]
+    validated = [row for row in runs.rows(whole) if row["val_error"]]
+    assert [row["step"] for row in runs.rows(whole)] == ["4", "8", "12", "16", "20", "24"]
     assert [row["step"] for row in validated] == ["8", "16", "24"]
     # The best step is the first of the lowest validation errors, of each set of weights its own.
     for prefix in ("", "ema_"):
@@ -177,111 +127,88 @@ def test_a_run_goes_on_with_its_own_images_or_not_at_all(tmp_path):
         train.main(config)
 
 
-def test_killed_and_started_again_is_as_if_never_killed(whole, tmp_path):
-    process = start(tmp_path)
-    wait_for_step(tmp_path, 12, process)
-    process.kill()
-    status, _, _ = finish(process)
-    assert status == -signal.SIGKILL
-    status, out, err = finish(start(tmp_path))
-    assert status == 0 and "resuming from step" in out, err
-    assert_same_run(tmp_path, whole)
-
-
-SIGNALLED = """
-import os, signal
-from rat_tf import train
-from rat_tf.config import cli
-from rat_tf.training import callbacks as watching
-shown = watching.Progress.on_train_batch_end
-def signalled(self, batch, logs=None):
-    shown(self, batch, logs)
-    if self.model.optimizer.iterations == 10:
-        os.kill(os.getpid(), signal.SIGTERM)
-watching.Progress.on_train_batch_end = signalled
-cli.run(train.main)
-"""
-
-
-def test_sigterm_saves_in_the_middle_of_an_interval_and_goes_on(whole, tmp_path):
-    arguments = command(tmp_path)[3:]
-    first = subprocess.run(
-        [sys.executable, "-c", SIGNALLED, *arguments], capture_output=True, text=True, check=False
-    )
-    assert first.returncode == cli.STOPPED
-    assert "SIGTERM: saved" in first.stderr and "Traceback" not in first.stderr
+@pytest.mark.parametrize(
+    ("number", "status", "step"),
+    [(signal.SIGKILL, -signal.SIGKILL, 8), (signal.SIGTERM, cli.STOPPED, 10)],
+)
+def test_interrupted_and_started_again_is_as_if_never_interrupted(
+    whole, tmp_path, capsys, number, status, step
+):
+    """Killed, a run has its last checkpoint; terminated, it saves in the middle of an interval."""
+    found, _, err = runs.finish(runs.start(tmp_path, number))
+    assert found == status, err
+    assert ("SIGTERM: saved" in err) == (number == signal.SIGTERM) and "Traceback" not in err
     assert not os.path.exists(tmp_path / "result.json")
-    status, out, err = finish(start(tmp_path))
-    assert status == 0 and "resuming from step 10" in out, err
+    train.main(config_lib.Config(**TINY, run_dir=str(tmp_path)))
+    assert f"resuming from step {step}\n" in capsys.readouterr().out
     assert_same_run(tmp_path, whole)
 
 
-def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(whole, tmp_path):
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(whole, tmp_path, capsys):
     """The run as a crash at its very end would leave it, and then a bad disk."""
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     (tmp_path / "result.json").unlink()
     data = tmp_path / "checkpoints" / "step-24.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[: data.stat().st_size // 2])
     (tmp_path / "checkpoints" / "checkpoint").write_bytes(b"")  # TensorFlow's own list of them
-    status, out, err = finish(start(tmp_path))
-    assert status == 0 and "step-24 cannot be read" in err and "Traceback" not in err
-    assert "resuming from step 20" in out
+    train.main(config_lib.Config(**TINY, run_dir=str(tmp_path)))
+    out, err = capsys.readouterr()
+    assert "step-24 cannot be read" in err and "resuming from step 20\n" in out
     assert_same_run(tmp_path, whole)
 
 
-def test_flags_cfg_reproduces_the_run(whole, tmp_path):
+def test_the_command_and_flags_cfg_reproduce_the_run(whole, tmp_path):
+    """In a process of its own, which prints nothing of its libraries."""
     again = [f"--flagfile={whole}/flags.cfg", f"--run_dir={tmp_path}", "--iterations=8"]
-    subprocess.run([sys.executable, "-m", "rat_tf.train", *again], check=True)
-    assert rows(tmp_path) == rows(whole)[:2]
+    command = [sys.executable, "-m", "rat_tf.train", *again]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "step 8/8" in done.stdout and "test error" in done.stdout
+    assert runs.rows(tmp_path) == runs.rows(whole)[:2]
 
 
 def _losses(run_dir, columns=("loss", "cross_entropy", "entropy")):
     """Not the KL: at the kinks of bilinear sampling rounding turns the search."""
-    return np.array([[float(row[name]) for name in columns] for row in rows(run_dir)])
+    return np.array([[float(row[name]) for name in columns] for row in runs.rows(run_dir)])
 
 
 def _short(tmp_path, **changes):
     config = {**TINY, "ema_decay": 0.0, "iterations": 4, "validate_every": 2, "tensorboard": False}
     # At the kink of bilinear sampling the last bit decides a gradient: a larger ξ is off it.
-    config["xi"] = "0.1eps"
+    config |= {"xi": "0.1eps", "sampler": "gather", "sync_batch_norm": True}
+    config |= {"augment_granularity": "image", "augment_noise": 0.1}
     config = config_lib.Config(**{**config, **changes}, run_dir=str(tmp_path))
     train.main(config)
     return _losses(tmp_path)
 
 
-def test_two_replicas_give_the_curves_of_one(tmp_path):
-    flags = {"sync_batch_norm": True, "augment_granularity": "image", "augment_noise": 0.1}
-    one = _short(tmp_path / "one", **flags)
-    two = _short(tmp_path / "two", **flags, logical_devices=2)
-    np.testing.assert_allclose(two, one, rtol=5e-3)
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """What other ways to compute the same are compared with."""
+    return _short(tmp_path_factory.mktemp("plain") / "run")
 
 
-def test_xla_gives_the_same_curves(tmp_path):
-    plain = _short(tmp_path / "plain", sampler="gather")
-    compiled = _short(tmp_path / "compiled", jit_compile=True)
-    np.testing.assert_allclose(compiled, plain, rtol=5e-3)
+def test_two_replicas_give_the_curves_of_one(tmp_path, plain):
+    np.testing.assert_allclose(_short(tmp_path, logical_devices=2), plain, rtol=5e-3)
 
 
-def test_several_steps_per_execution_change_nothing(tmp_path):
-    plain = _short(tmp_path / "plain")
-    several = _short(tmp_path / "several", steps_per_execution=2)
-    np.testing.assert_array_equal(several, plain)
+def test_xla_gives_the_same_curves(tmp_path, plain):
+    np.testing.assert_allclose(_short(tmp_path, jit_compile=True), plain, rtol=5e-3)
+
+
+def test_several_steps_per_execution_change_nothing(tmp_path, plain):
+    np.testing.assert_array_equal(_short(tmp_path, steps_per_execution=2), plain)
 
 
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
-def test_mixed_precision_trains(tmp_path, precision, monkeypatch):
-    # Some virtual machines announce AMX and do not let it be used: oneDNN would believe them.
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
-    short = {"iterations": 4, "validate_every": 4, "ema_decay": 0.0}
-    plain, mixed = (
-        start(tmp_path / "plain", **short),
-        start(tmp_path / "mixed", **short, mixed_precision=precision),
-    )
-    for process in (plain, mixed):
-        status, _, err = finish(process)
-        assert status == 0, err
-    np.testing.assert_allclose(_losses(tmp_path / "mixed"), _losses(tmp_path / "plain"), rtol=0.1)
-    assert float(rows(tmp_path / "mixed")[0]["fallback"]) < 0.2
+def test_mixed_precision_trains(tmp_path, plain, precision):
+    try:
+        mixed = _short(tmp_path, mixed_precision=precision)
+    finally:
+        tf.keras.mixed_precision.set_global_policy("float32")
+    np.testing.assert_allclose(mixed, plain, rtol=0.1)
+    assert np.any(mixed != plain)
+    assert float(runs.rows(tmp_path)[0]["fallback"]) < 0.2
 
 
 def test_a_batch_that_does_not_divide_by_the_replicas_is_refused(tmp_path):

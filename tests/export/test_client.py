@@ -159,8 +159,13 @@ def _free_port():
 
 
 @pytest.mark.parametrize("scheme", ["", "http://"])
-def test_the_command_without_a_server_ends_with_one_message(files, scheme):
-    arguments = [f"--server={scheme}localhost:{_free_port()}", "--model=digits", "--retries=0"]
+def test_without_a_server_there_is_one_message(files, scheme):
+    with pytest.raises(errors.UserError, match="^cannot reach .* is the server running\\?$"):
+        client.main(files, f"{scheme}localhost:{_free_port()}", "digits", retries=0)
+
+
+def test_the_command_ends_with_one_message(files):
+    arguments = [f"--server=localhost:{_free_port()}", "--model=digits", "--retries=0"]
     process = subprocess.run(
         [sys.executable, "-m", "export.client", *arguments, *files],
         capture_output=True,

@@ -2,21 +2,25 @@
 
 import json
 import os
+import signal
 import socket
 
 import numpy as np
 
-from tests.test_train import TINY, finish, rows, start, wait_for_step
+from rat_tf import config as config_lib
+from rat_tf import train
+from tests import runs
 
 FLAGS = {"xi": "0.1eps", "sync_batch_norm": True, "ema_decay": 0.0, "iterations": 16}
 
 
 def _losses(run_dir):
     names = ("loss", "cross_entropy", "entropy")
-    return np.array([[float(row[name]) for name in names] for row in rows(run_dir)])
+    return np.array([[float(row[name]) for name in names] for row in runs.rows(run_dir)])
 
 
-def _start_workers(run_dir, monkeypatch):
+def _start_workers(run_dir, monkeypatch, dying=False):
+    """The second worker kills itself at step 10, if it is `dying`."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     hosts = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
     for s in sockets:
@@ -25,30 +29,29 @@ def _start_workers(run_dir, monkeypatch):
     for index in range(2):
         task = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
         monkeypatch.setenv("TF_CONFIG", json.dumps(task))
-        workers.append(start(run_dir, **FLAGS, strategy="multi_worker"))
+        signalled = signal.SIGKILL if dying and index == 1 else None
+        workers.append(runs.start(run_dir, signalled, **FLAGS, strategy="multi_worker"))
     monkeypatch.delenv("TF_CONFIG")
     return workers
 
 
 def test_two_workers_give_the_losses_of_one_process_also_after_a_death(tmp_path, monkeypatch):
-    first, second = _start_workers(tmp_path / "two", monkeypatch)
-    wait_for_step(tmp_path / "two", 8, first)
-    second.kill()
-    finish(second)
-    status, _, _ = finish(first)
+    first, second = _start_workers(tmp_path / "two", monkeypatch, dying=True)
+    status, _, err = runs.finish(second)
+    assert status == -signal.SIGKILL, err
+    status, _, _ = runs.finish(first)
     assert status != 0, "the survivor must not go on alone"
 
     # The restart loop that users put around each worker: on a machine that is busy with other tests
     # TensorFlow's heartbeat may give a worker up once more.
     for _ in range(3):
-        ends = [finish(worker) for worker in _start_workers(tmp_path / "two", monkeypatch)]
+        ends = [runs.finish(worker) for worker in _start_workers(tmp_path / "two", monkeypatch)]
         if all(status == 0 for status, _, _ in ends):
             break
     for status, out, err in ends:
         assert status == 0 and ("resuming from step" in out or "is finished" in out), err
-    status, _, err = finish(start(tmp_path / "one", **FLAGS))
-    assert status == 0, err
-    assert [row["step"] for row in rows(tmp_path / "two")] == ["4", "8", "12", "16"]
+    train.main(config_lib.Config(**{**runs.TINY, **FLAGS}, run_dir=str(tmp_path / "one")))
+    assert [row["step"] for row in runs.rows(tmp_path / "two")] == ["4", "8", "12", "16"]
     np.testing.assert_allclose(_losses(tmp_path / "two"), _losses(tmp_path / "one"), rtol=5e-3)
     with open(os.path.join(tmp_path, "two", "result.json")) as file:
-        assert json.load(file)["iterations"] == FLAGS["iterations"] != TINY["iterations"]
+        assert json.load(file)["iterations"] == FLAGS["iterations"] != runs.TINY["iterations"]

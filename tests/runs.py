@@ -1,0 +1,55 @@
+"""Short runs of the smallest network, as processes of their own and as files."""
+
+import csv
+import os
+import subprocess
+import sys
+
+TINY = {
+    "dataset": "digits",
+    "labels": 20,
+    "network": "tiny",
+    "labeled_batch": 10,
+    "unlabeled_batch": 10,
+    "iterations": 24,
+    "validate_every": 8,
+    "checkpoint_every": 4,
+    "consistency_rampup": 10,
+    "decay_at": 16,
+    "ema_decay": 0.9,
+}
+TRAIN = ("-m", "rat_tf.train")
+
+#: Training that sends itself a signal in the middle of the interval from step 8 to 12.
+SIGNALLED = """
+import os
+from rat_tf import train
+from rat_tf.config import cli
+from rat_tf.training import callbacks
+shown = callbacks.Progress.on_train_batch_end
+def signalled(self, batch, logs=None):
+    shown(self, batch, logs)
+    if self.model.optimizer.iterations == 10:
+        os.kill(os.getpid(), {number})
+callbacks.Progress.on_train_batch_end = signalled
+cli.run(train.main)
+"""
+
+
+def start(run_dir, signalled=None, **changes):
+    """A process that trains; with `signalled` it sends itself that signal at step 10."""
+    code = ("-c", SIGNALLED.format(number=int(signalled))) if signalled else TRAIN
+    flags = {**TINY, "run_dir": str(run_dir), **changes}
+    command = [sys.executable, *code, *(f"--{name}={value}" for name, value in flags.items())]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=300)
+    return process.returncode, out, err
+
+
+def rows(run_dir):
+    """metrics.csv without the seconds, which no two runs share."""
+    with open(os.path.join(run_dir, "metrics.csv"), newline="") as file:
+        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
