@@ -63,6 +63,7 @@ def main(planned: list[experiments.plan.Planned], run: bool, print_commands: boo
     if not run:
         print("nothing was run; --run trains them, --print_commands prints their commands")
         return 0
+    cli.import_tensorflow_quietly()  # for a look at the data
     experiments.execution.check_data(planned)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:  # under nohup it goes on

@@ -34,7 +34,7 @@ def answers(version_dir, images, signature="serving_default"):
 
 @pytest.mark.parametrize("weights", config_lib.WEIGHTS)
 def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
-    """Against the model that trained, restored with its optimiser and all as evaluate does it."""
+    """Against the model that trained, restored with its optimiser and all as a resumed run does."""
     version_dir = savedmodel.main(str(run_dir), str(tmp_path / "m"), weights)
     run = run_folder.Run(str(run_dir))
     config = run.config()
@@ -46,7 +46,7 @@ def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
     if weights != "last":
         checkpoint.restore_best(monitor)
     network = model.candidates[monitor]
-    logits = network(model.preprocessing(images.test.images), training=False)
+    logits = network(model.preprocessing(images.test.images), training=False).numpy()
     found = answers(version_dir, images.test.images)
     np.testing.assert_allclose(found["logits"], logits, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(found["probabilities"].sum(1), 1, rtol=1e-5)
