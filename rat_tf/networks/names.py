@@ -1,4 +1,4 @@
-"""The names of the networks, known without TensorFlow."""
+"""The names of the networks. No TensorFlow here."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import re
 class Family:
     """Networks that differ in the numbers of their names.
 
-    The numbers are the groups of `pattern`, and the first arguments of the class `builder` in
-    `module`. `expected` is the name in the words of an error, `about` a line for the help.
+    The groups of `pattern` are numbers, the first arguments of the class `builder` in `module`.
+    `expected` describes the name in an error message, `about` in the help.
     """
 
     pattern: str
@@ -50,7 +50,7 @@ def parse(name: str) -> tuple[Family, tuple[int, ...]]:
 
 
 def check(name: str) -> str | None:
-    """What is wrong with the name of a network: expected and found; None if nothing is."""
+    """What is wrong with the name of a network: expected and found; None if it is valid."""
     try:
         parse(name)
     except ValueError as error:

@@ -118,7 +118,11 @@ def test_an_image_size_beyond_memory_is_not_the_fault_of_a_file(tmp_path, monkey
         raise tf.errors.ResourceExhaustedError(None, None, "{{node x}} OOM [Op:Resize]")
 
     monkeypatch.setattr(tf.image, "resize", resize)
-    refused(tmp_path, r"--image_size: no memory .* 99999×99999 pixels \(OOM\)$", image_size=99999)
+    refused(
+        tmp_path,
+        r"--image_size: not enough memory .* 99999×99999 pixels \(OOM\)$",
+        image_size=99999,
+    )
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
