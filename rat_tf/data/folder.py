@@ -35,8 +35,8 @@ def find(config: options.DataOptions) -> listing.Listing:
     for name in sorted(loose):
         if name.lower().endswith(EXTENSIONS):
             raise errors.UserError(
-                f"{os.path.join(root, name)}: expected images in {', '.join(PARTS)}, found one "
-                "beside them"
+                f"{os.path.join(root, name)}: expected images only in {', '.join(PARTS)}, "
+                "found one next to them"
             )
     class_names = _folders(os.path.join(root, "labeled"))
     if len(class_names) < 2:
