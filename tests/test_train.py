@@ -137,7 +137,7 @@ def test_interrupted_and_started_again_is_as_if_never_interrupted(
     """Killed, a run has its last checkpoint; terminated, it saves in the middle of an interval."""
     found, _, err = runs.finish(runs.start(tmp_path, number))
     assert found == status, err
-    assert ("SIGTERM: saved" in err) == (number == signal.SIGTERM) and "Traceback" not in err
+    assert ("SIGTERM: state saved" in err) == (number == signal.SIGTERM) and "Traceback" not in err
     assert not os.path.exists(tmp_path / "result.json")
     train.main(config_lib.Config(**TINY, run_dir=str(tmp_path)))
     assert f"resuming from step {step}\n" in capsys.readouterr().out

@@ -223,7 +223,7 @@ def test_a_chief_and_two_workers_of_which_one_dies(tmp_path, monkeypatch):
     status, out, err = finish(chief)
     assert status == 0 and "Traceback" not in err, err
     assert f"127.0.0.1:{port} (no authentication)" in out
-    assert "doomed has been silent" in out and "results in" in out
+    assert "no heartbeat from doomed" in out and "results in" in out
     by = {path.parent.name: path.read_text() for path in folder.glob("*/by")}
     (lost,) = [path.parent.name for path in folder.glob("*/hangs")]
     assert len(by) == 10 and by[lost] == "worker" and "doomed" in by.values()

@@ -126,7 +126,7 @@ def read(path: str) -> Split:
     except OSError as error:
         problems = [error.strerror]
     except (ValueError, RecursionError) as error:
-        problems = [f"not valid JSON ({error})"]
+        problems = [f"found invalid JSON ({error})"]
     for problem in problems:
         raise errors.UserError(
             f"--split_file: expected a split.json with a hash and indices of {', '.join(PARTS)} "

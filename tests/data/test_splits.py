@@ -92,7 +92,7 @@ def test_errors_name_the_flag(changes, match):
     [
         ({"labels": 1300}, "--labels: expected at most the 1293 images"),  # 1437 without a tenth
         ({"validation": 0.0}, "--validation: .* 0 of 1437 labelled images is none.*validation/"),
-        ({"split_file": __file__}, "--split_file: .*not valid JSON"),
+        ({"split_file": __file__}, "--split_file: .*found invalid JSON"),
     ],
 )
 def test_what_sizes_tell_is_an_error_before_images_are_read(monkeypatch, changes, match):
