@@ -25,6 +25,7 @@ us. Above 0.1, measure again.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import subprocess
@@ -35,19 +36,21 @@ import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow rea
 # isort: split
 import numpy as np
 import tensorflow as tf
-from absl import flags
 
 from benchmarks import steps
-from rat_tf import errors
+from rat_tf import errors, fields
 from rat_tf.config import cli
 
 METHODS = ("supervised", "rat")
 TICKS = os.sysconf("SC_CLK_TCK")
 SCRIPT = pathlib.Path(__file__).with_name("pytorch_step.py")
 
-_PYTHON = flags.DEFINE_string("torch_python", "python3", "A Python interpreter that has torch.")
-_TURNS = flags.DEFINE_integer("turns", 12, "Turns of each; medians count.", lower_bound=3)
-_COMPILED = flags.DEFINE_boolean("compiled", False, "Also torch.compile.")
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    torch_python: str = fields.flag("python3", "A Python interpreter that has torch.")
+    turns: int = fields.flag(12, "Turns of each; medians count.", fields.at_least(3))
+    compiled: bool = fields.flag(False, "Also torch.compile.")
 
 
 class Torch:
@@ -123,11 +126,11 @@ def measure(torch: Torch, variants, turns: int) -> tuple[dict, float, float]:
     return seconds, waiting, (everyone - us - them) / wall
 
 
-def main(_) -> None:
+def main(flags: cli.Parsed) -> None:
     tf.get_logger().setLevel("ERROR")  # a function per model is not one that is traced again
-    variants = ["contiguous", "channels_last", *["compiled"] * _COMPILED.value]
-    torch = Torch(_PYTHON.value, variants)
-    seconds, waiting, others = measure(torch, variants, _TURNS.value)
+    variants = ["contiguous", "channels_last", *["compiled"] * flags.compiled]
+    torch = Torch(flags.torch_python, variants)
+    seconds, waiting, others = measure(torch, variants, flags.turns)
     torch.close()
     print(
         f"TensorFlow {tf.__version__}, {torch.version}; waiting {waiting:.2f}, others {others:.2f}"
@@ -145,4 +148,4 @@ def main(_) -> None:
 
 
 if __name__ == "__main__":
-    cli.command(main)
+    cli.command(main, Flags)
