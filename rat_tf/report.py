@@ -3,7 +3,7 @@
     python -m rat_tf.report runs/digits50 --output=report
     python -m rat_tf.report runs/paper --paper=table5 --output=report
 
-reads all runs in the folders and their subfolders and writes to --output: report.html, tables.md,
+Reads all runs in the folders and their subfolders and writes to --output: report.html, tables.md,
 tables.csv, tables.tex, and the figures: error against the number of labels (Figure 2 of the paper)
 and the training curves. Where a run is one of the paper's rows, the paper's number is shown next to
 it. --paper shows only the rows of that table, including those without runs. Runs in one row differ

@@ -4,7 +4,7 @@
     python -m rat_tf.sweep --flagfile=… --vary="labels=20|50; transforms=noise:1|noise:1,affine:0.3"
     python -m rat_tf.sweep --paper=table5 --dataset=svhn --seeds=5 --data_dir=…
 
-lists the runs with their folders and states. In --vary, flags are separated by semicolons and
+Lists the runs with their folders and states. In --vary, flags are separated by semicolons and
 values by |; 0..4 means the whole numbers from 0 to 4, 0.1:1:0.1 means start:stop:step, and
 1e-4:1:log:5 means five numbers on a logarithmic scale. --run trains the runs one after another:
 finished runs are skipped, stopped runs are resumed, and a failed run does not stop the others.

@@ -172,14 +172,12 @@ def help_text(description: str, own=NoFlags, training: bool = False) -> str:
     if dataclasses.fields(own):
         lines += ["", "Flags (defaults in brackets):"]
         for field in dataclasses.fields(own):
-            default = "required" if field.default is None else fields.text_of(field.default)
+            shown = {None: "required", (): ""}
+            default = shown.get(field.default, fields.text_of(field.default))
             lines += _described(field, default)
     if training:
-        lines += [
-            "",
-            "--flagfile=<file> reads flags from a file. Flags on the command line override",
-        ]
-        lines += ["those in the file. Defaults in brackets."]
+        lines += ["", "--flagfile=<file> reads flags from a file; the command line overrides it."]
+        lines += ["Defaults in brackets."]
         for group in GROUPS:
             lines += ["", f"{group}:"]
             for name, field in table.FLAGS.items():
@@ -193,7 +191,8 @@ def _described(field: dataclasses.Field, default: str) -> list[str]:
     if choices:
         text = f"{' | '.join(filter(None, choices))}. {text}"
     indent = {"initial_indent": " " * 6, "subsequent_indent": " " * 6}
-    return [f"  --{field.name}", *textwrap.wrap(f"{text} [{default}]", 88, **indent)]
+    text += f" [{default}]" if default else ""
+    return [f"  --{field.name}", *textwrap.wrap(text, 88, **indent)]
 
 
 @contextlib.contextmanager

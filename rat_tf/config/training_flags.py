@@ -52,7 +52,7 @@ class TrainingFlags:
     checkpoint_every: int = fields.flag(
         5_000,
         "Steps between checkpoints and between points of the curves; must divide "
-        "--validate_every, which is also the maximum.",
+        "--validate_every. Larger values are lowered to it.",
         fields.positive,
         group="Machine",
     )

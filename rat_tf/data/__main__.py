@@ -1,7 +1,7 @@
 """Describes the images that a run would use, and writes a contact sheet next to its run folder.
 
-python -m rat_tf.data --flagfile=configs/digits50.cfg
-python -m rat_tf.data --dataset=svhn --download   (downloads and prepares the set first)
+    python -m rat_tf.data --flagfile=configs/digits50.cfg
+    python -m rat_tf.data --dataset=svhn --download    # downloads and prepares the set first
 """
 
 from __future__ import annotations
