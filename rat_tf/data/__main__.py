@@ -2,6 +2,8 @@
 
     python -m rat_tf.data --flagfile=configs/digits50.cfg
     python -m rat_tf.data --dataset=svhn --download    # downloads and prepares the set first
+
+The flags are those of rat_tf.train.
 """
 
 from __future__ import annotations
