@@ -180,9 +180,10 @@ def help_text(description: str, own=NoFlags, training: bool = False) -> str:
         lines += ["win. Defaults in brackets."]
         for group in GROUPS:
             lines += ["", f"{group}:"]
-            for name, field in table.FLAGS.items():
-                if field.metadata["group"] == group:
-                    lines += _described(field, table.default_text(name))
+            # --method first, as it decides which of the others are used.
+            for name in sorted(table.FLAGS, key=lambda name: name != "method"):
+                if table.FLAGS[name].metadata["group"] == group:
+                    lines += _described(table.FLAGS[name], table.default_text(name))
     return "\n".join(lines)
 
 

@@ -51,10 +51,9 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
 
     method: str = fields.flag(
         "rat",
-        "rat; vat (the noise of --transforms alone); random (the same transformations and ε "
-        "without the search); the baselines pi_model, pseudo_label, mean_teacher, mixmatch, "
-        "supervised. A flag that the method does not use is refused on the command line and "
-        "ignored in a flagfile, so that one flagfile can serve several methods.",
+        "; ".join(f"{name}: {options.__doc__}" for name, options in METHODS.items())
+        + ". A flag that the method does not use is refused on the command line and ignored in a "
+        "flagfile, so that one flagfile can serve several methods.",
         choices=tuple(METHODS),
     )
 

@@ -15,7 +15,8 @@ REGISTRY: dict[str, type[Options]] = {}
 def register(name: str, model: str):
     """Makes a class of options the method that flags call `name`.
 
-    `model` is the class that trains with them: a module of rat_tf.methods, a colon, its name.
+    `model` is the class that trains with them: a module of rat_tf.methods, a colon, its name. The
+    docstring of the options is what --help says of the method.
     """
 
     def decorate(cls):
