@@ -1,14 +1,14 @@
 """Speed of the input streams, as ratios: `python -m benchmarks.input`.
 
-Random pixels of SVHN's size and the paper's batch of 50 + 50. Three readers of the same images,
-each taking all that it can get:
+Random images of SVHN's size and the paper's batch of 50 + 50. Three readers of the same images,
+each as fast as it can:
 
   numpy      indexing an array with shuffled indices, nothing else
   memory     rat_tf.data.streams from memory
-  disk       rat_tf.data.streams from a mapped file, which the system has in its page cache
+  disk       rat_tf.data.streams from a mapped file in the page cache
 
-and the consumer: one training step of WRN-28-2 on these 100 images, the least that any method
-costs. Goal: under 2 % of a step. On a busy machine CPU seconds say more than wall-clock seconds;
+and the consumer: one training step of WRN-28-2 on these 100 images, the minimum for any method.
+Goal: under 2 % of a step. On a busy machine CPU seconds are more reliable than wall-clock seconds;
 both are printed, the best of several rounds.
 """
 
@@ -30,9 +30,9 @@ from rat_tf.data import examples, preprocess, streams
 
 SIZE, LABELED, BATCH = 65_931, 1_000, 50
 
-_BATCHES = flags.DEFINE_integer("batches", 5_000, "Batches of a reader per round.")
+_BATCHES = flags.DEFINE_integer("batches", 5_000, "Batches per reader and round.")
 _STEPS = flags.DEFINE_integer("steps", 3, "Training steps per round.")
-_ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds, of which the best counts.")
+_ROUNDS = flags.DEFINE_integer("rounds", 5, "Rounds; the best counts.")
 
 
 def measure(runs: dict, counts: dict) -> dict[str, tuple[float, float]]:

@@ -16,11 +16,11 @@ environment of its own. The two processes take turns, one waiting while the othe
 the median over the turns, "best" the fastest turn. "ours/theirs", of the medians, below 1 means
 that we are faster; the number that counts is the one against the fastest variant.
 
-Two numbers say whether to believe the others. "waiting" is the largest share of a core that one
-side used while it was the other's turn. "others" is how many cores all else used, the host of a
-virtual machine included: one busy core made PyTorch's step several times slower (its OpenMP threads
-spin while they wait for the slowest of them), so that on a shared machine the ratios flatter us.
-Above 0.1 measure again.
+Two numbers show whether the others are reliable. "waiting" is the largest share of a core that one
+side used while it was the other's turn. "others" is how many cores everything else used, including
+the host of a virtual machine: one busy core made PyTorch's step several times slower (its OpenMP
+threads spin while they wait for the slowest of them), so that on a shared machine the ratios favour
+us. Above 0.1, measure again.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _PICTURE = flags.DEFINE_string("picture", "scaling.png", "File of the picture.")
 def strategy(replicas: int):
     if replicas == 1:
         return None
-    # All strategies of a process number their collectives alike: keeps them apart.
+    # All strategies in a process number their collectives alike: keep them distinct.
     tf.distribute.MirroredStrategy._collective_key_base += 100_000
     return tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(replicas)])
 

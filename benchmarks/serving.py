@@ -7,11 +7,11 @@ Random pixels of SVHN's size through WRN-28-2 (--network) in one process, the sa
   predict    `keras.Model.predict` on the uint8 images, what one would call without an export
   bytes      the SavedModel's other signature, from PNG files
 
-Latency is the median and the 99th percentile over single calls, in turn so that a busy machine
-disturbs all alike. Goals: batch-1 median at least 5 times faster than predict; at batch 64 at least
+Latency is the median and the 99th percentile over single calls, in turn, so that a busy machine
+affects all alike. Goals: batch-1 median at least 5 times faster than predict; at batch 64 at least
 the images per second of the bare network.
 
---soak=20000 sends as many requests instead, good and bad ones mixed: see benchmarks/soak.py.
+--soak=20000 instead sends 20,000 requests, good and bad ones mixed: see benchmarks/soak.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ SHAPE = (32, 32, 3)
 
 _NETWORK = flags.DEFINE_string("network", "wrn-28-2", "Wide ResNet to serve.")
 _SECONDS = flags.DEFINE_float("seconds", 20.0, "Seconds for each batch size.")
-_SOAK = flags.DEFINE_integer("soak", 0, "Requests, good and bad, to send instead.", lower_bound=0)
+_SOAK = flags.DEFINE_integer(
+    "soak", 0, "Send this many good and bad requests instead.", lower_bound=0
+)
 
 
 class Batch(NamedTuple):

@@ -1,10 +1,10 @@
-"""Many requests to an exported classifier, right and wrong ones mixed, from four threads at once.
+"""Sends many requests, good and bad ones mixed, to an exported classifier from four threads.
 
     python -m benchmarks.serving --soak=20000
 
 Both signatures get good requests, empty ones, the largest that are served, arrays of wrong shapes
-and types, and broken files. Every answer is compared with the network's own, called op by op; what
-is wrong has to be an InvalidArgument. Then the good requests are sent again without the bad ones.
+and types, and broken files. Every answer is compared with the network's own, called op by op; bad
+requests must get an InvalidArgument. Then the good requests are sent again without the bad ones.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from rat_tf.data import headers
 
 THREADS = 4
 SHARES = {"good": 0.6, "empty": 0.1, "largest": 0.02, "wrong": 0.14, "broken": 0.14}
-EVERY = 1000  # requests: the memory is looked at
-FULL_EVERY = 500  # requests: one has a file with as many pixels as are served
+EVERY = 1000  # requests between two measurements of memory
+FULL_EVERY = 500  # requests, of which one has a file with the maximum number of pixels
 TOLERANCE = 1e-4  # of a logit, relative to the largest
 
 
@@ -33,7 +33,7 @@ class Request(NamedTuple):
     kind: str
     signature: str
     array: tf.Tensor
-    expected: np.ndarray | None  # logits; None if it has to be refused
+    expected: np.ndarray | None  # logits; None if it must be refused
 
 
 class Answered(NamedTuple):
@@ -44,11 +44,11 @@ class Answered(NamedTuple):
 
 
 def run(signatures, trained, count: int) -> None:
-    """Sends `count` requests and prints what came of them; ends with status 1 if one went wrong."""
+    """Sends `count` requests and prints the results; exits with status 1 if one went wrong."""
     requests = mixed(choices(trained), count)
     good = [request for request in requests if request.kind in ("good", "largest")]
     for request in {id(request): request for request in requests}.values():
-        ask(signatures, request)  # the first of a kind is slow, as functions are set up for it
+        ask(signatures, request)  # the first of a kind is slow
     found = {}
     for name, asked in (("mixed", requests), ("good ones alone", good)):
         answered, seconds, memory = send(signatures, asked)
@@ -101,7 +101,7 @@ def broken_files(png: bytes) -> list[bytes]:
 
 
 def mixed(made: dict[str, list[Request]], count: int) -> list[Request]:
-    """`count` requests in an order of chance, with the shares of `SHARES`."""
+    """`count` requests in random order, with the shares of `SHARES`."""
     rng = np.random.default_rng(1)
     kinds = rng.choice(list(SHARES), count, p=list(SHARES.values()))
     requests = [made[kind][rng.integers(len(made[kind]))] for kind in kinds]
@@ -115,7 +115,7 @@ def mixed(made: dict[str, list[Request]], count: int) -> list[Request]:
 
 
 def send(signatures, requests) -> tuple[list[Answered], float, list[float]]:
-    """The answers, the seconds of all, and MB of resident memory after every thousand."""
+    """The answers, the total seconds, and MB of resident memory after every thousand."""
     answered, memory = [], []
     start = time.perf_counter()
     with pool.ThreadPool(THREADS) as threads:
@@ -158,7 +158,7 @@ def _difference(logits: np.ndarray, request: Request) -> str | None:
 
 
 def report(name: str, answered: list[Answered], seconds: float, memory: list[float]):
-    """Prints; returns images per second and the median latency of good single requests."""
+    """Prints the results; returns images per second and the median latency of good requests."""
     print(f"{name}: {len(answered)} requests in {seconds:.0f} s")
     for kind in sorted({item.kind for item in answered}):
         some = np.array([item.seconds for item in answered if item.kind == kind])

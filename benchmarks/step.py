@@ -9,12 +9,12 @@ Keras' loop), on random pixels of SVHN's size and the paper's batch of 50 + 50. 
                forward and backward over 50
   supervised   the supervised step on 100 labelled images
 
-All of them take turns, in an order that is drawn anew every time, and a ratio is that of one turn,
-so that whatever else the machine does falls on all alike; the median over the turns is shown, and
-behind a ratio how far its quartiles are apart. Two more steps have a network that costs next to
-nothing: what remains of a supervised step are the loop, metrics and augmentation, to which the
-optimiser's work on the real network is added ("loop"); what a RAT step has on top are the
-transformations and the search ("search"). Both are shown as shares of the real RAT step.
+All of them take turns in random order. Ratios are taken within a turn, so that other load on the
+machine affects all alike. The median over the turns is shown, for ratios also the distance of the
+quartiles. Two more steps have a network that costs almost nothing: such a supervised step is the
+loop, metrics and augmentation, to which the optimiser's time for the real network is added
+("loop"); what a RAT step adds to it is the transformations and the search ("search"). Both are
+shown as shares of the real RAT step.
 
 The time to the end of the first step (building, tracing and all) and the memory are those of a
 process that does nothing else; memory is its largest resident size less what it had before its
@@ -50,7 +50,7 @@ _BATCH = flags.DEFINE_integer("batch", 50, "Labelled images, and as many unlabel
 _SIZE = flags.DEFINE_integer("size", 32, "Height and width of the images.")
 _OUTPUT = flags.DEFINE_string("output", "", "Also write <output>.csv and <output>.json.")
 _PROFILE = flags.DEFINE_string(
-    "profile", "", "Write TensorBoard traces to this folder, and show what they spend time on."
+    "profile", "", "Write TensorBoard traces to this folder, and show where the time goes."
 )
 _JIT = flags.DEFINE_boolean("jit_compile", False, "Compile the steps with XLA.")
 _VARIANTS = flags.DEFINE_multi_string(
@@ -59,7 +59,7 @@ _VARIANTS = flags.DEFINE_multi_string(
     "Also RAT with these flags: sampler=gather or steps_per_execution=10,….",
 )
 _MEMORY = flags.DEFINE_boolean(
-    "memory", True, "Measure memory and the first step, each in a process of its own."
+    "memory", True, "Measure memory and the first step, each in its own process."
 )
 
 
@@ -67,7 +67,7 @@ def alone(method: str, network: str, size: int, batch: int, changes: dict) -> di
     """Seconds to the end of the first step, and megabytes that three steps add to the process."""
 
     def largest():
-        # Not getrusage: its maximum is inherited from the process that has started this one.
+        # Not getrusage: its maximum is inherited from the parent process.
         with open("/proc/self/status") as file:
             (line,) = (line for line in file if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
@@ -122,13 +122,13 @@ def measure(
         python = [op for op in operations if "PyFunc" in op]
         assert not python, f"{name} calls Python in its step: {python}"
         seconds = np.array(step.seconds)
-        passing = sum(np.array(passes[p].seconds) for p in lib.PASSES[method_of[name]])
+        passes_seconds = sum(np.array(passes[p].seconds) for p in lib.PASSES[method_of[name]])
         row = {
             "network": network,
             "method": name,
             "ms": 1e3 * np.median(seconds),
-            "passes_ms": 1e3 * np.median(passing),
-            **quartiles("per_passes", seconds / passing),
+            "passes_ms": 1e3 * np.median(passes_seconds),
+            **quartiles("per_passes", seconds / passes_seconds),
             **quartiles("per_supervised", seconds / np.array(steps["supervised"].seconds)),
             "operations": sum(operations.values()),
         }

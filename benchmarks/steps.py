@@ -28,7 +28,7 @@ PASSES = {
 
 
 class Pooled(tf.keras.Model):
-    """A network in name: the mean pixel and a linear layer."""
+    """A network that costs almost nothing: the mean pixel and a linear layer."""
 
     def __init__(self):
         super().__init__()
@@ -48,7 +48,7 @@ def batch_of(method: str, size: int, batch: int):
 
 
 def model_of(method: str, network: str, size: int, **changes):
-    """The compiled model of a run with the paper's flags; network "pooled" costs nothing."""
+    """The compiled model of a run with the paper's flags; network "pooled" costs almost nothing."""
     config = config_lib.Config(
         method=method,
         network="wrn-10-1" if network == "pooled" else network,

@@ -1,6 +1,6 @@
-"""From a run of rat_tf to a served classifier: SavedModel, TF Serving, client.
+"""Exports and serves the classifier of a run: SavedModel, TF Serving, client.
 
-Modules are loaded when they are asked for, so that flags can be checked without TensorFlow.
+Modules are imported on first use, so that flags can be checked without TensorFlow.
 """
 
 import lazy_loader

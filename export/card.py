@@ -1,4 +1,4 @@
-"""The model card: what an operator should know of a classifier before serving it."""
+"""The model card: what an operator should know about a classifier before serving it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,13 @@ An image classifier with {classes} classes, trained by rat_tf {labels} ({method}
 ## Limits
 
 - The test error holds for images like those it was measured on: the same source, framing and
-  classes. It says nothing about others, and every image is given one of the classes above, one that
-  shows none of them too.
-- Probabilities are the network's own and have not been calibrated: `python -m rat_tf.evaluate`
-  measures how far they can be trusted.
-- Weights were chosen by the error on validation images, whose labels were used for that alone.
-- Being trained against transformations does not make it secure against an attacker.
+  classes. It does not hold for other images. Every image gets one of the classes above, even if it
+  shows none of them.
+- Probabilities are not calibrated; `python -m rat_tf.evaluate` measures the calibration error.
+- The weights were selected by the error on validation images, whose labels had no other use.
+- Training against transformations does not make the classifier secure against attackers.
 
-flags.cfg beside this file repeats the training, class_names.txt has the classes in order.
+flags.cfg next to this file reproduces the training, class_names.txt lists the classes in order.
 """
 
 
@@ -82,11 +81,11 @@ def text(
 def test_error(result: dict, weights: str, images: int) -> str:
     """The error of the exported weights on the test images, with its 95 % (Wilson) interval."""
     names = {"last": "last_test_error", "ema": "ema_test_error", "teacher": "ema_test_error"}
-    if "student_test_error" in result:  # else there are no averaged weights to tell it from
+    if "student_test_error" in result:  # only with averaged weights
         names["student"] = "student_test_error"
     error = result.get(names.get(weights, "test_error"))
     if error is None:
-        return "not known: " + ("there are no test images" if result else "training goes on")
+        return "not known: " + ("no test images" if result else "training is not finished")
     wrong = round(error * images)
     low, high = scipy.stats.binomtest(wrong, images).proportion_ci(0.95, "wilson")
     return f"{error:.2%}, 95 % interval {low:.2%} to {high:.2%} ({wrong} of {images} images)"

@@ -1,4 +1,4 @@
-"""The served graph: from pixels, or from the bytes of image files, to answers."""
+"""The served graph: classifies pixels, or the bytes of image files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ GREY_AT_ONCE = 2**20  # pixels; as floating-point numbers they take 16 bytes eac
 
 
 class Classifier(tf.Module):
-    """What is saved: variables, assets and signatures, and nothing of Keras or of training.
+    """The module that is saved: variables, assets and signatures, without Keras and training.
 
-    It holds the network's variables and not the network, because Keras would trace and save every
-    layer's call, those for training among them.
+    It holds the variables of the network and not the network, because Keras would trace and save
+    every layer's call, including those for training.
     """
 
     def __init__(self, trained: weights.Trained, assets: Sequence[str] = ()):
@@ -34,17 +34,16 @@ class Classifier(tf.Module):
         return {
             "serving_default": tf.function(self.classify).get_concrete_function(images),
             "serving_bytes": tf.function(self.classify_bytes).get_concrete_function(image_bytes),
-            # So that a client can name the classes of `probabilities`. It has a batch dimension,
-            # like all signatures, since a server that batches requests asks for one.
+            # So that clients can name the classes of `probabilities`. All signatures have a batch
+            # dimension, which a server that batches requests needs.
             "class_names": tf.function(self.label).get_concrete_function(classes),
         }
 
     def classify(self, images) -> dict[str, tf.Tensor]:
         """uint8 [B, H, W, C] to probabilities and logits [B, K], classes and labels [B].
 
-        The shape is checked here, as no server does it: oneDNN ends the process where the number of
-        dimensions is wrong, and fails on an empty batch. That is given one image, whose answer is
-        left out.
+        The shape is checked here, as the server does not: oneDNN ends the process on a wrong rank,
+        and fails on an empty batch. That is padded with one image, whose answer is dropped.
         """
         images = tf.ensure_shape(images, [None, *self._trained.image_shape])
         count = tf.shape(images)[0]
@@ -72,9 +71,9 @@ class Classifier(tf.Module):
 def decode(image_bytes, image_shape) -> tf.Tensor:
     """The images in files, strings [B], as uint8 [B, *image_shape].
 
-    An error of a decoding op would not say which string it met. Under `ignore_errors` the images
-    that cannot be decoded are missing, and the positions of the others tell which those are. What
-    is too large is not decoded; what is `headers.BROKEN` by its header is made an error.
+    A decoding op does not report which string failed. With `ignore_errors` the images that cannot
+    be decoded are missing, and the positions of the others show which ones. Files that are too
+    large are not decoded; files with a header that is `headers.BROKEN` are an error.
     """
 
     def read(position, data):
@@ -82,7 +81,7 @@ def decode(image_bytes, image_shape) -> tf.Tensor:
         image = tf.cond(
             size[2] > headers.LIMIT,
             lambda: tf.zeros(image_shape, tf.uint8),
-            # Of no bytes nothing can be decoded.
+            # Empty bytes fail to decode.
             lambda: decode_one(tf.where(size[2] > 0, data, b""), image_shape),
         )
         return position, size, image
@@ -90,7 +89,7 @@ def decode(image_bytes, image_shape) -> tf.Tensor:
     count = tf.size(image_bytes, tf.int64)
     images = tf.data.Dataset.from_tensor_slices(image_bytes).enumerate()
     images = images.map(read, DECODED_IN_PARALLEL)
-    # One more at the end, so that there is something to be found even if all fail.
+    # One more element, so that the dataset is not empty even if all fail.
     end = tf.data.Dataset.from_tensors(
         (count, tf.zeros([3], tf.int64), tf.zeros(image_shape, tf.uint8))
     )
@@ -102,12 +101,12 @@ def decode(image_bytes, image_shape) -> tf.Tensor:
     height, width, total = tf.unstack(sizes[large_one])
     checks = [
         tf.debugging.Assert(
-            ~tf.reduce_any(missing), [_complaint(image_bytes, broken, f"is {headers.BROKEN}")]
+            ~tf.reduce_any(missing), [_message(image_bytes, broken, f"is {headers.BROKEN}")]
         ),
         tf.debugging.Assert(
             ~tf.reduce_any(large),
             [
-                _complaint(
+                _message(
                     image_bytes,
                     positions[large_one],
                     "has {} pixels ({} x {}, all frames counted), expected at most {}",
@@ -120,8 +119,8 @@ def decode(image_bytes, image_shape) -> tf.Tensor:
         return tf.ensure_shape(pixels[:count], [None, *image_shape])
 
 
-def _complaint(image_bytes, position, text: str, *values) -> tf.Tensor:
-    """The size helps a client to tell its own file from one of another request in the batch."""
+def _message(image_bytes, position, text: str, *values) -> tf.Tensor:
+    """An error message. The size helps clients to recognise their own file in a shared batch."""
     data = tf.gather(tf.concat([image_bytes, [""]], 0), position)
     return tf.strings.format(
         f"image_bytes[{{}}] of {{}} bytes {text}", (position, tf.strings.length(data), *values)
@@ -129,7 +128,7 @@ def _complaint(image_bytes, position, text: str, *values) -> tf.Tensor:
 
 
 def _plain() -> tf.data.Options:
-    """Nothing to be tuned or rewritten in a pipeline of one batch: that would cost more and log."""
+    """No tuning or rewriting of a pipeline with one batch: it would cost more, and log."""
     options = tf.data.Options()
     options.autotune.enabled = False
     options.experimental_optimization.apply_default_optimizations = False
@@ -137,23 +136,23 @@ def _plain() -> tf.data.Options:
 
 
 def decode_one(data, image_shape) -> tf.Tensor:
-    """One image file, made what `rat_tf.data.examples.fit` makes of it for training.
+    """One image file, converted as by `rat_tf.data.examples.fit` for training.
 
-    Channels first: any alpha is left out, grey becomes RGB or the reverse; then the size.
+    First the channels: alpha is dropped, grey becomes RGB or the reverse. Then the size.
     """
     height, width, channels = image_shape
     image = tf.io.decode_image(data, expand_animations=False)
     size, depth = tf.shape(image)[:2], tf.shape(image)[2]
     image = image[..., : depth - (1 - depth % 2)]
     image = tf.ensure_shape(tf.broadcast_to(image, [*tf.unstack(size), 3]), [None, None, 3])
-    if channels == 1:  # of a grey image, now three times the same, rounding makes itself again
+    if channels == 1:  # rounding restores a grey image, now three equal channels
         image = _grey(image)
     resized = tf.image.resize(image, [height, width], antialias=True)
     return tf.cast(tf.clip_by_value(tf.round(resized), 0, 255), tf.uint8)
 
 
 def _grey(image) -> tf.Tensor:
-    """`tf.image.rgb_to_grayscale` in parts: as a whole it takes 16 more bytes for each pixel."""
+    """`tf.image.rgb_to_grayscale` in parts: at once it would take 16 more bytes per pixel."""
     pixels = tf.reshape(image, [-1, 3])
     parts = -(-tf.shape(pixels)[0] // GREY_AT_ONCE)
 

@@ -1,11 +1,11 @@
-"""Asks a served classifier what is in image files.
+"""Classifies image files with a served model.
 
     python -m export.client --server=localhost:8500 image.png …
     python -m export.client --server=http://localhost:8501 image.png …
     python -m export.client --server=localhost:8500 --status
 
-host:port is gRPC, a URL is REST. --status shows the versions of the model and its signatures.
-Exit status 2, and one message, if the server cannot be reached or refuses.
+host:port means gRPC, a URL means REST. --status shows the versions of the model and its signatures.
+Exit status 2, with one message, if the server cannot be reached or refuses a request.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from export import protocol
 from rat_tf import errors, fields
 from rat_tf.config import cli
 
-LONGEST_WAIT = 10.0  # seconds between two attempts
+MAX_WAIT = 10.0  # seconds between two attempts
 
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
     server: str = fields.flag("localhost:8500", "host:port (gRPC) or http://host:port (REST).")
-    model: str = fields.flag(protocol.NAME, "Name of the model at the server.")
+    model: str = fields.flag(protocol.NAME, "Name of the model on the server.")
     version: int = fields.flag(0, "Version of the model; 0: the newest.", fields.at_least(0))
     status: bool = fields.flag(False, "Show versions, states and signatures.")
-    top: int = fields.flag(3, "Classes to show for an image.", fields.at_least(1))
+    top: int = fields.flag(3, "Number of classes to show per image.", fields.at_least(1))
     batch_size: int = fields.flag(
-        max(protocol.BATCH_SIZES), "Images in a request.", fields.at_least(1)
+        max(protocol.BATCH_SIZES), "Images per request.", fields.at_least(1)
     )
-    timeout: float = fields.flag(10.0, "Seconds that a request may take.", fields.at_least(0.001))
-    retries: int = fields.flag(4, "Attempts after one that failed.", fields.at_least(0))
+    timeout: float = fields.flag(10.0, "Timeout of a request in seconds.", fields.at_least(0.001))
+    retries: int = fields.flag(4, "Retries after a transient error.", fields.at_least(0))
 
 
 def main(
@@ -65,7 +65,7 @@ def main(
 
 
 def classify(connection, files: list[str], contents: list[bytes]) -> np.ndarray:
-    """Probabilities [B, K] of some images; an error of the server names the file, not a number."""
+    """Probabilities [B, K] of some images; server errors name the file instead of its index."""
     inputs = {"image_bytes": np.array(contents, dtype=object)}
     try:
         return connection.predict("serving_bytes", inputs)["probabilities"]
@@ -76,8 +76,8 @@ def classify(connection, files: list[str], contents: list[bytes]) -> np.ndarray:
         position, size, problem = int(found[1]), int(found[2]), found[3]
     if position < len(files) and len(contents[position]) == size:
         raise errors.UserError(f"{files[position]} {problem}")
-    # A server that batches has put our request together with one that has a broken image.
-    raise export.transport.ServerError("another client's image was refused", passing=True)
+    # The server has batched this request with one that has a broken image.
+    raise export.transport.ServerError("another client's image was refused", transient=True)
 
 
 def class_names(connection, count: int, batch_size: int) -> list[str]:
@@ -101,20 +101,20 @@ def describe(connection) -> str:
 
 
 def attempt(ask, retries: int, first_wait: float = 0.5):
-    """Asks again after errors that may pass, and waits twice as long each time."""
+    """Retries after transient errors, and waits twice as long each time."""
     for number in range(retries + 1):
         try:
             return ask()
         except export.transport.ServerError as error:
-            if not error.passing or number == retries:
+            if not error.transient or number == retries:
                 raise
-            wait = min(first_wait * 2**number, LONGEST_WAIT)
-            print(f"{error}; trying again in {wait:g} s", file=sys.stderr)
+            wait = min(first_wait * 2**number, MAX_WAIT)
+            print(f"{error}; retrying in {wait:g} s", file=sys.stderr)
             time.sleep(wait)
 
 
 def table(files, probabilities: np.ndarray, names: list[str], top: int) -> str:
-    """One line per image: its most probable classes, the first one first."""
+    """One line per image: its most probable classes, in order."""
     width = max(len(name) for name in files)
     cell = max(len(name) for name in names)
     lines = []

@@ -1,6 +1,6 @@
-"""What exporter, server configuration and client agree on."""
+"""Constants shared by exporter, server configuration and client."""
 
-NAME = "model"  # the model's at the server, by default; TF Serving's image has the same
+NAME = "model"  # default name of the model on the server, as in TF Serving's image
 
 #: The sizes that the server pads batches to; the last is the largest request it accepts.
 BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)

@@ -2,9 +2,9 @@
 
     python -m export.savedmodel --run_dir=runs/digits50/rat-seed0 --output=models/digits
 
-Writes models/digits/<version>/, the next number or --version, checks that it gives the answers of
-the run, and only then lets it appear under its name: a server that polls the folder never sees half
-a model, and an export that fails or is stopped leaves nothing behind.
+Writes models/digits/<version>/ (--version, or the next number). The model is compared with the run
+before the folder gets its final name: a server that polls the folder never sees half a model, and
+an export that fails or is stopped leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from rat_tf.config import cli
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    run_dir: str = fields.flag(None, "Folder of a run of rat_tf.train.")
-    output: str = fields.flag(None, "Folder of the model, one below for a version.")
+    run_dir: str = fields.flag(None, "Run folder of rat_tf.train.")
+    output: str = fields.flag(None, "Folder of the model; every version is a subfolder.")
     weights: str = fields.flag("best", "Which weights to export.", choices=config_lib.WEIGHTS)
-    version: int = fields.flag(0, "Number of the version; 0: the next.", fields.at_least(0))
-    data_dir: str = fields.flag("", "TFDS folder, if it is not where it was in training.")
+    version: int = fields.flag(0, "Version number; 0: the next one.", fields.at_least(0))
+    data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
 
 
 def main(
@@ -44,7 +44,7 @@ def main(
     trained = training.weights.load(run, config, weights)
     if trained.image_shape[-1] not in (1, 3):
         raise errors.UserError(
-            f"--run_dir: expected images of 1 or 3 channels, but {run_dir} has those of "
+            f"--run_dir: expected images of 1 or 3 channels, but those of {run_dir} have "
             f"{trained.image_shape[-1]}; train with --channels=3"
         )
     images, kind = export.verification.images(config, trained.image_shape)
@@ -69,12 +69,12 @@ def main(
         export.warmup.write(temporary, name, images)
         difference = export.verification.verify(temporary, trained, images)
     print(f"{weights} weights of {run_dir}, step {trained.step}, exported to {final}")
-    print(f"largest difference to the run on {len(images)} {kind}: {difference:.1e} of a logit")
+    print(f"largest difference of a logit from the run on {len(images)} {kind}: {difference:.1e}")
     return final
 
 
 def _stop(number, frame):
-    """Leaves as an exception does, so that the temporary folder is removed."""
+    """Exits by an exception, so that the temporary folder is removed."""
     print("stopped; nothing was exported", file=sys.stderr)
     sys.exit(128 + number)
 

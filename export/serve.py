@@ -2,12 +2,12 @@
 
     python -m export.serve --model_dir=models/digits
 
-Writes the server's configuration to <model_dir>/serving/ (the server looks at numbers only, so it
-does not mind) and starts tensorflow_model_server if it is on PATH. If it is not, prints the docker
-command that does the same and ends with status 69: nothing was started. --nostart ends with 0.
+Writes the server's configuration to <model_dir>/serving/ (the server ignores names that are not
+numbers) and starts tensorflow_model_server if it is on PATH. If it is not, prints the equivalent
+docker command and exits with status 69: nothing was started. --nostart exits with 0.
 
-Docker publishes the ports on 127.0.0.1, or on --host. tensorflow_model_server itself listens on all
-interfaces; it has no option for less.
+Docker publishes the ports on 127.0.0.1, or on --host. tensorflow_model_server itself always listens
+on all interfaces.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ PORT = fields.expect(lambda value: 1 <= value <= 65535, "a port in [1, 65535]")
 @dataclasses.dataclass(frozen=True)
 class Flags:
     model_dir: str = fields.flag(None, "Folder with the versions of a model.")
-    name: str = fields.flag(protocol.NAME, "Under which clients ask for it.")
-    port: int = fields.flag(8500, "Port of gRPC.", PORT)
-    rest_port: int = fields.flag(8501, "Port of REST and of the metrics.", PORT)
-    start: bool = fields.flag(True, "Start the server; --nostart only writes and prints.")
+    name: str = fields.flag(protocol.NAME, "Name of the model for clients.")
+    port: int = fields.flag(8500, "gRPC port.", PORT)
+    rest_port: int = fields.flag(8501, "Port of REST and metrics.", PORT)
+    start: bool = fields.flag(True, "Start the server; --nostart only writes the configuration.")
     host: str = fields.flag(HOST, "Address on which docker publishes the ports.")
 
 
@@ -63,7 +63,7 @@ def main(
     elif shutil.which(BINARY):
         print(f"note: {BINARY} listens on all interfaces, not on {host} alone", file=sys.stderr)
         sys.stdout.flush()
-        os.execvp(BINARY, native)  # signals, and the exit status, are the server's from here on
+        os.execvp(BINARY, native)  # the server replaces this process
     else:
         print(f"with docker:\n  {shlex.join(docker)}")
         print(f"error: nothing was started: {BINARY} is not on PATH", file=sys.stderr)
@@ -75,7 +75,7 @@ def configure(
 ) -> tuple[list[str], list[str]]:
     """Writes the configuration; returns the commands that start the server, native and docker.
 
-    In a container the model has the path that it has outside, so that one configuration fits both.
+    The model has the same path inside a container as outside, so that one configuration fits both.
     """
     address = check(model_dir, name, port, rest_port, host)
     base_path = os.path.abspath(model_dir)
@@ -89,12 +89,12 @@ def configure(
         f"--monitoring_config_file={folder}/monitoring.config",
     ]
     ports = [f"{address}:{number}:{number}" for number in (port, rest_port)]
-    # A string of JSON is one of YAML and of protocol buffers, too.
+    # A JSON string is also valid in YAML and in protocol buffers' text format.
     values = {
         "name": quoted(name),
         "base_path": quoted(base_path),
         "image": quoted(IMAGE),
-        # Compose puts variables in place of what follows a $.
+        # Compose would substitute variables after a $.
         "compose_path": quoted(base_path).replace("$", "$$"),
         "compose_ports": quoted(ports),
         "compose_arguments": quoted(arguments).replace("$", "$$"),
@@ -118,7 +118,7 @@ def configure(
 
 
 def check(model_dir: str, name: str, port: int, rest_port: int, host: str) -> str:
-    """Refuses what the server would not start with; returns the address as docker writes it."""
+    """Checks everything that the server needs to start; returns the address in docker's form."""
     found = versions.versions(model_dir)
     if not found:
         raise errors.UserError(

@@ -1,4 +1,4 @@
-"""Talking to TF Serving, over gRPC or REST: the same three questions and the same errors."""
+"""Connections to TF Serving, over gRPC or REST, with the same methods and errors."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from rat_tf import errors
 
 
 class ServerError(errors.UserError):
-    """What went wrong at the server, in plain words; `passing` if it may go well a moment later."""
+    """An error of the server; `transient` if a retry may succeed."""
 
-    def __init__(self, message: str, passing: bool = False):
+    def __init__(self, message: str, transient: bool = False):
         super().__init__(message)
-        self.passing = passing
+        self.transient = transient
 
 
 def connect(server: str, model: str, version: int, timeout: float) -> Rest | Grpc:
-    """Of --server: REST for a URL, gRPC for host:port."""
+    """The connection of --server: REST for a URL, gRPC for host:port."""
     if server.startswith(("http://", "https://")):
         return Rest(server.rstrip("/"), model, version, timeout)
     if "://" in server or ":" not in server:
@@ -42,7 +42,7 @@ def connect(server: str, model: str, version: int, timeout: float) -> Rest | Grp
 
 
 class Rest:
-    """The JSON API; strings of bytes travel as {"b64": standard base64}."""
+    """The JSON API; byte strings are sent as {"b64": standard base64}."""
 
     def __init__(self, server: str, model: str, version: int, timeout: float):
         self._server, self._model, self._timeout = server, model, timeout
@@ -76,27 +76,27 @@ class Rest:
             except (ValueError, KeyError, TypeError):
                 text = text or error.reason
             if error.code == 404:
-                text = f"it has no such --model or --version ({text})"
+                text = f"no such --model or --version ({text})"
             raise ServerError(
                 f"{self._server} refused the request for {self._model!r}: {text}",
-                passing=error.code in (429, 503),
+                transient=error.code in (429, 503),
             ) from None
         except (urllib.error.URLError, OSError) as error:
             reason = getattr(error, "reason", error)
             if isinstance(reason, TimeoutError):
-                raise ServerError(_late(self._server, self._timeout)) from None
+                raise ServerError(_timed_out(self._server, self._timeout)) from None
             raise ServerError(
-                f"cannot reach {self._server}: {reason}; is the server running?", passing=True
+                f"cannot reach {self._server}: {reason}; is the server running?", transient=True
             ) from None
         except ValueError:
             raise ServerError(f"{self._server} does not answer like TF Serving") from None
 
 
 class Grpc:
-    """The protocol-buffer API; quicker, as nothing has to be written in decimals."""
+    """The protocol-buffer API; faster, as numbers are sent in binary."""
 
-    #: Which errors pass: a server that starts, or has a full queue.
-    PASSING = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+    #: Transient errors: the server is starting, or its queue is full.
+    TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
 
     def __init__(self, server: str, model: str, version: int, timeout: float):
         self._server, self._model, self._version = server, model, version
@@ -139,18 +139,18 @@ class Grpc:
         except grpc.RpcError as error:
             code, text = error.code(), error.details()
         if code == grpc.StatusCode.DEADLINE_EXCEEDED:
-            raise ServerError(_late(self._server, self._timeout))
+            raise ServerError(_timed_out(self._server, self._timeout))
         if code == grpc.StatusCode.UNAVAILABLE:
             text = f"cannot reach {self._server}: {text}; is the server running?"
         else:
             if code == grpc.StatusCode.NOT_FOUND:
-                text = f"it has no such --model or --version ({text})"
+                text = f"no such --model or --version ({text})"
             text = f"{self._server} refused the request for {self._model!r}: {text}"
-        raise ServerError(text, passing=code in self.PASSING)
+        raise ServerError(text, transient=code in self.TRANSIENT)
 
 
-def _late(server: str, timeout: float) -> str:
-    return f"{server} did not answer within {timeout:g} s; --timeout gives it longer"
+def _timed_out(server: str, timeout: float) -> str:
+    return f"{server} did not answer within {timeout:g} s; try a longer --timeout"
 
 
 def _jsonable(value: np.ndarray) -> list:
@@ -160,5 +160,5 @@ def _jsonable(value: np.ndarray) -> list:
 
 
 def _plain(message) -> dict:
-    """With the names that the JSON API uses."""
+    """A message as a dictionary with the names of the JSON API."""
     return json_format.MessageToDict(message, preserving_proto_field_name=True)

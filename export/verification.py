@@ -1,4 +1,4 @@
-"""Is the exported model that of the run? Both are asked about the same images."""
+"""Compares an exported model with its run on the same images."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from rat_tf import config as config_lib
 from rat_tf import data, errors
 from rat_tf.training import weights as weights_lib
 
-BATCHES = (1, 7, 64)  # verified: one image, an odd number, the largest that is served
+BATCHES = (1, 7, 64)  # one image, an odd number, the largest that is served
 TOLERANCE = 1e-4  # of a logit, relative to the largest; rounding gives about 1e-6
 
 
 def images(config: config_lib.Config, image_shape) -> tuple[np.ndarray, str]:
-    """As many images as the largest batch, and what they are: of validation, if they can be had."""
+    """Images for the largest batch and their kind: validation images if available, or noise."""
     count = max(BATCHES)
     try:
         found = data.load(config).validation.images
     except (errors.UserError, OSError) as error:
         reason = str(error).partition("\n")[0]
-        print(f"warning: without the run's data, verified on noise: {reason}", file=sys.stderr)
+        print(
+            f"warning: the run's data cannot be loaded, verifying on noise: {reason}",
+            file=sys.stderr,
+        )
     else:
         if found.shape[1:] == image_shape and len(found):
             return found[np.arange(count) % len(found)], "validation images"
-        print("warning: the data are not those of the run, verified on noise", file=sys.stderr)
+        print("warning: the data are not those of the run, verifying on noise", file=sys.stderr)
     rng = np.random.default_rng(0)
     return rng.integers(256, size=(count, *image_shape), dtype=np.uint8), "images of noise"
 
@@ -49,7 +52,7 @@ def verify(version_dir: str, trained: weights_lib.Trained, images: np.ndarray) -
         ):
             answer = signatures[signature](**argument)
             difference = np.abs(answer["logits"].numpy() - expected).max()
-            if not difference <= TOLERANCE * scale:  # also if it is not a number
+            if not difference <= TOLERANCE * scale:  # also if it is NaN
                 raise errors.UserError(
                     f"the exported {signature} differs from the run by {difference:.1e} in a "
                     f"logit, for a batch of {size}; nothing was exported"

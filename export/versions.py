@@ -1,4 +1,4 @@
-"""The numbered versions of a model in its folder, as TF Serving looks for them."""
+"""The numbered versions of a model in its folder, as TF Serving expects them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from collections.abc import Iterator
 
 from rat_tf import errors, files
 
-LAST_VERSION = 2**63 - 1  # TF Serving's numbers have 64 bits
-TEMPORARY = ".export-"  # not a number: servers look at numbers only
+LAST_VERSION = 2**63 - 1  # TF Serving's version numbers have 64 bits
+TEMPORARY = ".export-"  # not a number, so that servers ignore it
 
 
 @contextlib.contextmanager
 def new_version(output: str, version: int, failures=(OSError,)) -> Iterator[tuple[str, str]]:
-    """A temporary folder, which gets its name if all goes well and is removed if it does not.
+    """A temporary folder, which gets its final name on success and is removed on failure.
 
-    `failures` are the exceptions of writing there. The lock is the kernel's and ends with the
-    process, however that ends: what is found under it and has a temporary name was left by an
-    export that was killed.
+    `failures` are the exceptions that writing there can raise. The kernel releases the lock when
+    the process ends, so temporary folders found under the lock were left by killed exports.
     """
     existed = os.path.isdir(output)
     try:
@@ -31,7 +30,7 @@ def new_version(output: str, version: int, failures=(OSError,)) -> Iterator[tupl
         with files.locked(output) as held:
             if held is False:
                 raise errors.UserError(
-                    f"--output: another export is writing to {output}; wait for its end"
+                    f"--output: another export is writing to {output}; wait until it has finished"
                 )
             number = version or max(versions(output), default=0) + 1
             if number > LAST_VERSION:
@@ -39,7 +38,7 @@ def new_version(output: str, version: int, failures=(OSError,)) -> Iterator[tupl
             final = os.path.join(output, str(number))
             if os.path.exists(final):
                 raise errors.UserError(
-                    f"--version: {final} exists; take another number, or none for the next"
+                    f"--version: {final} exists; use another number, or 0 for the next one"
                 )
             for leftover in os.listdir(output):
                 if leftover.startswith(TEMPORARY):
@@ -61,7 +60,7 @@ def new_version(output: str, version: int, failures=(OSError,)) -> Iterator[tupl
 
 
 def versions(model_dir: str) -> list[int]:
-    """The versions in the folder of a model, in order: folders that TF Serving looks at."""
+    """The versions in the folder of a model, in order: the folders that TF Serving reads."""
     if not os.path.isdir(model_dir):
         return []
     numbers = (name for name in os.listdir(model_dir) if re.fullmatch("0|[1-9][0-9]*", name))

@@ -1,4 +1,4 @@
-"""Warm-up requests: TF Serving sends them to itself before it lets anybody use a new version.
+"""Warm-up requests: TF Serving runs them before it makes a new version available.
 
 The first request of every batch size is slow, as TensorFlow plans and allocates for it. The server
 pads a batch to one of the allowed sizes, so these are all that ever occur.
@@ -46,7 +46,7 @@ def read(version_dir: str) -> Iterator[predict_pb2.PredictRequest]:
 
 
 def replay(signatures, version_dir: str) -> int:
-    """Answers every request as the server will; returns how many there were."""
+    """Runs every request as the server will; returns their number."""
     requests = list(read(version_dir))
     for request in requests:
         inputs = {name: tf.constant(tf.make_ndarray(v)) for name, v in request.inputs.items()}

@@ -1,13 +1,13 @@
-"""Lists the flagfiles of the paper's rows; with --check, tries every flagfile under configs/.
+"""Lists the flagfiles of the paper's tables; --check tests every flagfile in configs/.
 
     python -m rat_tf.configs            # the paper's rows, their flagfiles and numbers
-    python -m rat_tf.configs --check    # and: is each what the paper says, does it train a step
+    python -m rat_tf.configs --check    # compare them with the paper, train a step with each
 
 --check reads every flagfile, compares its flags with the paper's Tables 1, 2 and 6, builds the
-network and takes one training step on a few random images of the right shape. It takes minutes;
---nosteps leaves the training out. It looks at configs/ in the current folder or, if there is none,
-at the flagfiles of the installed package. Exit status: 0 all is well, 1 something is wrong, with
-the file and the flag, 2 a mistake in what was asked for.
+network and trains one step on a few random images of the right shape. This takes minutes; --nosteps
+skips the training. configs/ in the current folder is checked or, if there is none, the flagfiles of
+the installed package. Exit status: 0 no problem, 1 problems, each with its file and flag, 2 invalid
+flags.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rat_tf.config import cli
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    check: bool = fields.flag(False, "Try every flagfile under configs/.")
-    steps: bool = fields.flag(True, "Take a training step with each.")
+    check: bool = fields.flag(False, "Test every flagfile in configs/.")
+    steps: bool = fields.flag(True, "Train one step with each flagfile.")
 
 
 def main(check: bool, steps: bool) -> int:

@@ -1,7 +1,7 @@
 """The random numbers of one training step, a function of (seed, step, name) alone.
 
-They are drawn for the global batch and cut to the rows of the replica at hand, so that a run does
-not depend on the number of replicas, and can be resumed or replayed from any step.
+They are drawn for the global batch and sliced to the rows of this replica, so that a run does not
+depend on the number of replicas and can be resumed or replayed from any step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import zlib
 
 import tensorflow as tf
 
-ALGORITHM = "philox"  # by name: left to TensorFlow, XLA and other devices would draw differently
+ALGORITHM = "philox"  # explicit: the default differs between XLA and other devices
 
 
 def seed_for(seed: int, step, name: str) -> tf.Tensor:

@@ -1,11 +1,11 @@
-"""Looks closely at a trained classifier: error, calibration, robustness.
+"""Evaluates a trained classifier: error, calibration, robustness.
 
     python -m rat_tf.evaluate --run_dir=runs/digits50/rat-seed0
 
 Prints the error with its 95 % interval and a table per class, and writes to
 <run_dir>/evaluation/: report.json, per_class.csv, confusion.png, calibration.png, and
 robustness.csv and robustness.png: error and KL against ε for every transformation, random and
-adversarial. Test images are used; validation images if the set has no test images.
+adversarial. Uses the test images, or the validation images if the set has no test images.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from rat_tf.config import cli
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    run_dir: str = fields.flag(None, "Folder of a run of rat_tf.train.")
-    weights: str = fields.flag("best", "Which weights to look at.", choices=config_lib.WEIGHTS)
-    images: int = fields.flag(500, "Images for the robustness curves.", fields.at_least(1))
-    data_dir: str = fields.flag("", "TFDS folder, if it is not where it was in training.")
+    run_dir: str = fields.flag(None, "Run folder of rat_tf.train.")
+    weights: str = fields.flag("best", "Which weights to evaluate.", choices=config_lib.WEIGHTS)
+    images: int = fields.flag(
+        500, "Number of images for the robustness curves.", fields.at_least(1)
+    )
+    data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
 
 
 FILES = (

@@ -1,4 +1,4 @@
-"""A flag as a field of a dataclass: its default, its help, its check. Rooms declare theirs so."""
+"""Flags as fields of dataclasses: default, help and check. Every room declares its own."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rat_tf import errors
 
 
 def flag(default, text: str, check=None, choices=None, parse=None, group: str = "Method"):
-    """A field with all that a flag needs.
+    """A dataclass field that defines a flag.
 
     Args:
-      default: the value without the flag; as text if the flag has a `parse`; None: required.
-      text: the help.
-      check: maps a value to what is wrong with it, or None.
-      choices: the values that it may have.
-      parse: maps the text to the value; raises ValueError with what was expected and found.
-      group: the section of the help. Flags of "Machine" do not change what is computed.
+      default: the default value, as text if the flag has a `parse`; None: the flag is required.
+      text: the help text.
+      check: returns what is wrong with a value, or None.
+      choices: the allowed values.
+      parse: converts a text to a value; raises ValueError with what was expected and found.
+      group: the section of the help. Flags of "Machine" do not change the result.
     """
     return dataclasses.field(
         default=default,
@@ -28,9 +28,9 @@ def flag(default, text: str, check=None, choices=None, parse=None, group: str = 
 
 
 def inherit(cls: type) -> type:
-    """A decorator under @dataclass: a plain new default keeps the help and checks of its base.
+    """Class decorator below @dataclass: a plain new default keeps the base's help and checks.
 
-    So that a subclass can say `consistency: float = 20.0`.
+    A subclass can then write `consistency: float = 20.0`.
     """
     for name in cls.__dict__.get("__annotations__", {}):
         value = cls.__dict__.get(name)
@@ -42,7 +42,7 @@ def inherit(cls: type) -> type:
 
 
 def value_of(field: dataclasses.Field, value):
-    """The value that a flag's field holds: parsed, checked, or a UserError that names the flag."""
+    """Parses and checks the value of a field; raises a UserError that names the flag."""
     parse, choices, check = (field.metadata[key] for key in ("parse", "choices", "check"))
     problem = None
     if parse and isinstance(value, str):
@@ -61,7 +61,7 @@ def value_of(field: dataclasses.Field, value):
 
 
 def text_of(value) -> str:
-    """A value as a flagfile has it."""
+    """A value as written in a flagfile."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -79,7 +79,7 @@ def define(field: dataclasses.Field, registry: flags.FlagValues) -> None:
     kind(field.name, field.default, field.metadata["help"], flag_values=registry)
 
 
-# ---- checks: None where a value is right, else what was expected and found
+# ---- checks: return None for a valid value, otherwise what was expected and found
 
 
 def expect(condition, expected: str):

@@ -1,4 +1,4 @@
-"""Small files: written whole or not at all, locked, and tables as CSV."""
+"""Small files: atomic writes, locks, CSV."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 
-TEMPORARY = ".tmp"  # how unfinished files end
+TEMPORARY = ".tmp"  # suffix of unfinished files
 
 
 def write(path: str, text: str) -> None:
-    """Writes a whole file or nothing: a reader or a crash never sees half of it."""
+    """Writes a file atomically: readers and crashes never see half of it."""
     with writing(path) as temporary, open(temporary, "x", encoding="utf-8") as file:
         file.write(text)
         file.flush()
@@ -24,9 +24,9 @@ def write(path: str, text: str) -> None:
 
 @contextlib.contextmanager
 def writing(path: str) -> Iterator[str]:
-    """A temporary name; the file there becomes `path` at the end, or is removed on an error.
+    """Yields a temporary name; the file becomes `path` at the end, or is removed on an error.
 
-    The name is random: several processes may write the same file, and nobody can foresee it.
+    The name is random: several processes may write the same file, and nobody can predict it.
     """
     temporary = f"{path}.{uuid.uuid4().hex}{TEMPORARY}"
     try:
@@ -38,7 +38,7 @@ def writing(path: str) -> Iterator[str]:
 
 
 def csv_text(rows: Iterable[Mapping], columns: Iterable[str], header: bool = True) -> str:
-    """Rows as CSV; blank where a row has no such column, and without its other entries."""
+    """Rows as CSV. Missing columns are blank, other entries are ignored."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(columns), extrasaction="ignore", lineterminator="\n")
     if header:
@@ -49,13 +49,13 @@ def csv_text(rows: Iterable[Mapping], columns: Iterable[str], header: bool = Tru
 
 @contextlib.contextmanager
 def locked(path: str, wait: bool = False) -> Iterator[bool | None]:
-    """Keeps out other processes that lock the same file or folder; the kernel drops that of a
-    dead one. A file is created if it is not there.
+    """Locks a file or folder. A missing file is created; the kernel drops the locks of dead
+    processes.
 
-    Yields True with the lock, False if another process has it and we do not wait, None on a file
-    system without locks.
+    Yields True if the lock is held, False if another process holds it and `wait` is false, None
+    on a file system without locks.
     """
-    # For NFS a file has to be open for writing.
+    # NFS needs the file to be open for writing.
     mode = os.O_RDONLY if os.path.isdir(path) else os.O_RDWR | os.O_CREAT
     descriptor = os.open(path, mode, 0o666)
     try:
@@ -69,7 +69,7 @@ def _lock(descriptor: int, path: str, wait: bool) -> bool | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         if wait:
-            print(f"waiting for the process that has locked {path}", file=sys.stderr, flush=True)
+            print(f"waiting for another process to unlock {path}", file=sys.stderr, flush=True)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         return wait
     except OSError:

@@ -1,13 +1,13 @@
-"""Puts the results of many runs together: tables, curves and one page that opens offline.
+"""Reports the results of many runs: tables, curves and one HTML page that opens offline.
 
     python -m rat_tf.report runs/digits50 --output=report
     python -m rat_tf.report runs/paper --paper=table5 --output=report
 
-takes all runs in and below the folders and writes to --output: report.html, tables.md, tables.csv,
-tables.tex, and the figures: error against the number of labels (Figure 2 of the paper) and the
-training curves. Where a run is one of the paper's rows, the paper's number stands beside it; with
---paper, only the rows of that table, also those that have no runs yet. Runs in one row differ in
-nothing but seeds; runs that cannot be used are named in the report and here.
+reads all runs in the folders and their subfolders and writes to --output: report.html, tables.md,
+tables.csv, tables.tex, and the figures: error against the number of labels (Figure 2 of the paper)
+and the training curves. Where a run is one of the paper's rows, the paper's number is shown next to
+it. --paper shows only the rows of that table, including those without runs. Runs in one row differ
+only in their seeds; runs that cannot be used are listed in the report and on stderr.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rat_tf.experiments import paper
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    paper: str = fields.flag("", f"A table of the paper: {', '.join(paper.TABLES)}.")
-    output: str = fields.flag("report", "Folder of the report.")
+    paper: str = fields.flag("", f"Show only this table of the paper: {', '.join(paper.TABLES)}.")
+    output: str = fields.flag("report", "Folder for the report.")
 
 
 def main(folders: list[str], table: str, output: str) -> None:
     # What was asked for.
     if not folders:
-        raise errors.UserError("expected run folders, or folders of them")
+        raise errors.UserError("expected run folders, or folders that contain them")
     whole = paper.table(table) if table else None
     if os.path.exists(output) and not os.path.isdir(output):
         raise errors.UserError(f"--output: expected a folder, but {output} is a file")
@@ -44,7 +44,7 @@ def main(folders: list[str], table: str, output: str) -> None:
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
     if not any(line.group for section in sections for line in section.lines):
-        raise errors.UserError(f"no result to report in {', '.join(folders)}")
+        raise errors.UserError(f"no results to report in {', '.join(folders)}")
 
     # The report.
     experiments.page.write(output, sections, problems, whole)

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 
 def rampup(step, length: int) -> tf.Tensor:
-    """exp(-5 (1 - min(t/T, 1))²), Mean Teacher's sigmoid shape; 1 throughout where T = 0.
+    """exp(-5 (1 - min(t/T, 1))²), Mean Teacher's sigmoid shape; constant 1 if T = 0.
 
     The paper ramps λ over T = 200,000 steps and, with ε-rampup, ε over T = 400,000.
     """
@@ -15,17 +15,17 @@ def rampup(step, length: int) -> tf.Tensor:
 
 
 def linear_rampup(step, length: int) -> tf.Tensor:
-    """min(t/T, 1), MixMatch's ramp of λ; 1 throughout where T = 0."""
+    """min(t/T, 1), MixMatch's ramp of λ; constant 1 if T = 0."""
     if length == 0:
         return tf.ones([])
     return tf.minimum(tf.cast(step, tf.float32) / length, 1.0)
 
 
 def ema_decay(step, decay: float) -> tf.Tensor:
-    """min(decay, (1 + t)/(10 + t)), the decay of averaged weights, as tf.train has it.
+    """min(decay, (1 + t)/(10 + t)), the decay of averaged weights, as in tf.train.
 
-    At first the average looks back over a tenth of the steps so far: with 0.999 alone it would be
-    mostly initial weights for the first thousands of steps.
+    Early on it averages over about a tenth of the steps so far; with a constant 0.999 the average
+    would consist mostly of initial weights for thousands of steps.
     """
     t = tf.cast(step, tf.float32)
     return tf.minimum((1.0 + t) / (10.0 + t), decay)
@@ -34,8 +34,8 @@ def ema_decay(step, decay: float) -> tf.Tensor:
 class LearningRate(tf.keras.optimizers.schedules.LearningRateSchedule):
     """`initial`, multiplied by `decay` after `decay_at` steps (the paper: 0.2 after 400,000).
 
-    Keras' own PiecewiseConstantDecay branches on the step, for which a GPU would have to hand it
-    to the host at every step.
+    Keras' PiecewiseConstantDecay branches on the step, which a GPU would copy to the host at every
+    step.
     """
 
     def __init__(self, initial: float, decay_at: int, decay: float):

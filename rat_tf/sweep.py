@@ -4,21 +4,20 @@
     python -m rat_tf.sweep --flagfile=… --vary="labels=20|50; transforms=noise:1|noise:1,affine:0.3"
     python -m rat_tf.sweep --paper=table5 --dataset=svhn --seeds=5 --data_dir=…
 
-lists the runs, their folders and how far they are. In --vary, flags are separated by semicolons and
-values by |; 0..4 are the whole numbers from 0 to 4, 0.1:1:0.1 is start:stop:step and 1e-4:1:log:5
-are five numbers with the same factor between them. With --run it trains them, one after
-another; those that are finished are skipped, those that were stopped go on, and one that fails does
-not stop the rest. With --print_commands it prints a command per unfinished run for others to
-execute, four at a time or as an array of jobs:
+lists the runs with their folders and states. In --vary, flags are separated by semicolons and
+values by |; 0..4 means the whole numbers from 0 to 4, 0.1:1:0.1 means start:stop:step, and
+1e-4:1:log:5 means five numbers on a logarithmic scale. --run trains the runs one after another:
+finished runs are skipped, stopped runs are resumed, and a failed run does not stop the others.
+--print_commands prints one command per unfinished run, to execute four at a time or as a job array:
 
     python -m rat_tf.sweep … --print_commands > commands.txt
     xargs -d '\\n' -P 4 -I{} sh -c {} < commands.txt
     sbatch --array=1-45 --wrap='eval "$(sed -n ${SLURM_ARRAY_TASK_ID}p commands.txt)"'
 
-All flags of `python -m rat_tf.train` can be given beside and go to every run whose method has a use
-for them. Beside --paper, --dataset, --method and --labels select rows. Exit status: 0 all well, 1
-some runs failed, 2 a mistake in what was asked for, 75 interrupted by Ctrl-C or SIGTERM (the run
-that was on is saved).
+All flags of `python -m rat_tf.train` are accepted and passed to every run whose method uses them.
+With --paper, the flags --dataset, --method and --labels select rows. Exit status: 0 no failures, 1
+some runs failed, 2 invalid flags or data, 75 interrupted by Ctrl-C or SIGTERM (the current run is
+saved).
 """
 
 from __future__ import annotations
@@ -37,41 +36,43 @@ from rat_tf.experiments import paper
 @dataclasses.dataclass(frozen=True)
 class Flags:
     vary: list[str] = fields.flag(
-        (), "<flag>=<value>|<value>; …, all combinations of them. May be given several times."
+        (), "<flag>=<value>|<value>; …: train all combinations. Can be repeated."
     )
-    seeds: str = fields.flag("", "Number of seeds, 5 for 0 to 4, or a range of them, 3..7.")
-    paper: str = fields.flag("", f"Runs of the paper: {', '.join(paper.TABLES)}.")
+    seeds: str = fields.flag("", "Number of seeds (5 means 0 to 4), or a range such as 3..7.")
+    paper: str = fields.flag(
+        "", f"Train a table or figure of the paper: {', '.join(paper.TABLES)}."
+    )
     split_per_seed: bool = fields.flag(
         False,
-        "Another labelled split for every seed, --split_seed + seed; the default is one split for "
-        "all, as in the code that the paper's baselines come from.",
+        "Use a different labelled split for every seed: --split_seed + seed. By default all seeds "
+        "share one split, as in the code of the paper's baselines.",
     )
-    runs: str = fields.flag("runs", "Folder of the run folders.")
-    run: bool = fields.flag(False, "Train what is not finished.")
-    print_commands: bool = fields.flag(False, "Print a command per run that is not finished.")
+    runs: str = fields.flag("runs", "Folder that contains the run folders.")
+    run: bool = fields.flag(False, "Train the unfinished runs.")
+    print_commands: bool = fields.flag(False, "Print one command per unfinished run.")
 
 
 def main(planned: list[experiments.plan.Planned], run: bool, print_commands: bool) -> int:
     states = experiments.execution.check(planned)
     if print_commands:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` is no error
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` is not an error
         for one, (name, _) in zip(planned, states):
             if name != experiments.execution.FINISHED:
                 print(shlex.join(["python", *experiments.execution.TRAIN, *one.arguments()]))
         return 0
     print(experiments.execution.listing(planned, states))
     if not run:
-        print("nothing was run; --run trains them, --print_commands prints their commands")
+        print("nothing was trained; --run trains the runs, --print_commands prints their commands")
         return 0
-    cli.import_tensorflow_quietly()  # for a look at the data
+    cli.import_tensorflow_quietly()  # to check the data
     experiments.execution.check_data(planned)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # under nohup it goes on
+        if signal.getsignal(number) != signal.SIG_IGN:  # ignored under nohup
             signal.signal(number, signal.default_int_handler)
     try:
         failures = experiments.execution.execute_all(planned, states)
     except KeyboardInterrupt:
-        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+        print("\ninterrupted; the same command resumes the sweep", file=sys.stderr)
         return cli.STOPPED
     for folder, failure in failures.items():
         print(f"failed: {folder}: {failure}", file=sys.stderr)
@@ -79,7 +80,7 @@ def main(planned: list[experiments.plan.Planned], run: bool, print_commands: boo
 
 
 def planned_runs(parsed: cli.Parsed) -> list[experiments.plan.Planned]:
-    """The runs that a command line asks for."""
+    """The runs that a command line describes."""
     given = {
         name: fields.text_of(parsed.values[name])
         for name in parsed.given
@@ -90,7 +91,9 @@ def planned_runs(parsed: cli.Parsed) -> list[experiments.plan.Planned]:
     if not parsed.paper:
         return plan.plan(parsed.flagfiles, *rest)
     if parsed.flagfiles:
-        raise errors.UserError("--paper brings its own flagfiles; give it or --flagfile")
+        raise errors.UserError(
+            "--paper: cannot be combined with --flagfile; it has its own flagfiles"
+        )
     return plan.plan_paper(parsed.paper, *rest)
 
 

@@ -2,8 +2,8 @@
 
     python -m rat_tf.train --flagfile=configs/digits50.cfg [--method=vat] [--seed=1] …
 
-Results are in --run_dir. The same command resumes a run that was stopped or killed.
-Exit status: 0 finished, 2 a mistake in flags or data, 75 interrupted by Ctrl-C or SIGTERM
+Writes the results to --run_dir. The same command resumes a run that was stopped or killed.
+Exit status: 0 finished, 2 invalid flags or data, 75 interrupted by Ctrl-C or SIGTERM
 (everything is saved).
 """
 
@@ -39,7 +39,7 @@ def main(config: config_lib.Config) -> None:
         with run.of_worker(worker).locked():
             result = training.loop.train(config, run, images, strategy, worker)
     except training.checkpoints.Interrupted as signal:
-        print(f"\n{signal}: saved; the same command resumes from here.", file=sys.stderr)
+        print(f"\n{signal}: state saved; the same command resumes the run.", file=sys.stderr)
         sys.exit(cli.STOPPED)
     print(f"{training.loop.verdict(result)}\nresults in {run.folder}")
 

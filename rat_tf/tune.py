@@ -16,7 +16,7 @@ again: python -m rat_tf.train --flagfile=<trial>/flags.cfg --run_dir=<trial>
 
 After any interruption, kill -9 and power cuts included, the same command resumes the search: no
 finished trial is repeated, and an unfinished one resumes from its checkpoint. Exit status: 0
-finished, 2 a mistake in flags or data, 75 interrupted by Ctrl-C or SIGTERM.
+finished, 2 invalid flags or data, 75 interrupted by Ctrl-C or SIGTERM.
 
 Several machines: start the same command on all of them, with an --output that all share, and with
 
@@ -24,9 +24,9 @@ Several machines: start the same command on all of them, with an --output that a
     KERASTUNER_TUNER_ID=chief on one of them, worker1, worker2, … on the others
 
 in the environment. The chief hands out trials and trains none, so a machine with GPUs may run a
-chief and a worker. If a worker dies, another one gets its trial after a minute, and it may be
-started again at any time. If the chief dies, start all of them again. The address is 127.0.0.1
-unless given. The chief has no authentication: use it in a network that you trust.
+chief and a worker. If a worker dies, another one gets its trial after a minute, and it can be
+restarted at any time. If the chief dies, restart all of them. The default address is 127.0.0.1.
+The chief has no authentication: use it only in a trusted network.
 """
 
 from __future__ import annotations
@@ -41,9 +41,11 @@ from rat_tf.config import cli
 
 
 def main(parsed: cli.Parsed) -> int:
-    # What to search, and where: all mistakes in flags are found here.
+    # What to search, and where; all flags are checked here.
     if parsed.values["run_dir"]:
-        raise errors.UserError("--run_dir: every trial has a folder of its own in --output")
+        raise errors.UserError(
+            "--run_dir: not used by rat_tf.tune; every trial has its own folder in --output"
+        )
     config, role = parsed.config, tuning.search_settings.role()
     settings = parsed.own.resolved(config)
     space = tuning.search_space.parse(

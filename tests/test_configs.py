@@ -75,7 +75,7 @@ def test_a_row_of_each_method_trains_a_step(method, tmp_path):
 @pytest.mark.parametrize(
     ("name", "old", "new", "words"),
     [
-        ("svhn/vat", "noise:1", "noise:6", ["--transforms", "noise:1,", "noise:6"]),
+        ("svhn/vat", "noise:1", "noise:6", ["--transforms", "noise:1 ", "noise:6"]),
         ("svhn/rat_affine", "noise:1,affine:0.6", "affine:0.6,noise:1", ["--transforms"]),
         ("cifar10/rat_rampup", "400000", "40000", ["--epsilon_rampup", "400000", "40000"]),
         ("svhn/pi_model", "pi_model\n", "pi_model\n--xi=1\n--decay=0.1\n", ["--decay", "0.2"]),
@@ -100,10 +100,12 @@ def test_a_step_that_fails_is_a_problem_of_that_file(monkeypatch):
 
     monkeypatch.setattr(flagfile_checks.build, "build", broken)
     assert flagfile_checks.problems("configs/digits50.cfg") == [
-        "no training step: ValueError: no network"
+        "the training step failed: ValueError: no network"
     ]
     monkeypatch.setattr(flagfile_checks, "one_step", lambda config: (float("nan"), True))
-    assert flagfile_checks.problems("configs/digits50.cfg") == ["a training step has the loss nan"]
+    assert flagfile_checks.problems("configs/digits50.cfg") == [
+        "the loss of a training step is nan"
+    ]
 
 
 def _run(folder, *arguments):

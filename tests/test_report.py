@@ -83,7 +83,7 @@ def test_all_files(tmp_path, capsys):
     [
         ([], "expected run folders"),
         (["nowhere"], "nowhere"),
-        (["configs"], "holds no run"),
+        (["configs"], "has no run folders"),
         (["configs", "--paper=table6"], "--paper"),
         (["configs", "--output=README.md"], "--output"),
     ],

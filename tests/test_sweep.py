@@ -86,7 +86,7 @@ def test_a_folder_of_another_run_or_a_broken_result_is_refused_before_any_run(tm
     write(plan(tmp_path, vary=["seed=1"])[0], result='{"test_err')
     with pytest.raises(errors.UserError) as error:
         sweep.main(plan(tmp_path, vary=["seed=0|1|3"]), run=True, print_commands=False)
-    assert "--iterations=100 there" in str(error.value) and "result.json: no JSON" in str(
+    assert "expected --iterations=100" in str(error.value) and "result.json: not valid JSON" in str(
         error.value
     )
     assert "2 of 3 runs" in str(error.value)
@@ -156,7 +156,7 @@ def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
         time.sleep(0.1)
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 75 and "goes on" in err
+    assert process.returncode == 75 and "resumes the sweep" in err
     assert (folder / "rat-seed2.saved").exists() and not (folder / "rat-seed3").exists()
 
 
@@ -175,6 +175,6 @@ def test_from_the_command_line_to_real_results(tmp_path, capsys):
     planned = plan(tmp_path, given, ["method=supervised|vat"])
     assert sweep.main(planned, run=False, print_commands=False) == 0
     out = capsys.readouterr().out
-    assert "2 runs: 2 finished" in out and "nothing was run" in out
+    assert "2 runs: 2 finished" in out and "nothing was trained" in out
     config = run_folder.Run(str(tmp_path / "digits50" / "vat-seed0")).config()
     assert (config.method, str(config.xi), config.tensorboard) == ("vat", "0.001", False)

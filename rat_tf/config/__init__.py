@@ -1,4 +1,4 @@
-"""Flags: the table of all of them, their parsing, the command line. No TensorFlow here."""
+"""Flags: their table, their parsing, the command line. No TensorFlow here."""
 
 from rat_tf.config.table import FLAGS, METHODS, WEIGHTS, Config, is_used
 

@@ -1,6 +1,6 @@
-"""The command line: flags into values and a `Config`, `--help`, mistakes into messages.
+"""The command line: parses flags, makes the `Config`, prints `--help` and error messages.
 
-TensorFlow is imported when the flags are right, not before.
+TensorFlow is imported only after the flags have been checked.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from rat_tf.config import flag_values, flagfiles, table
 
 STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
 GROUPS = ("Method", "Data", "Training", "Machine")
-# What TensorFlow 2.15 logs as errors or warnings at every start although nothing is wrong.
+# Harmless errors and warnings that TensorFlow 2.15 logs at every start.
 _STARTUP_NOISE = (b"Unable to register cu", b"TF-TRT Warning: Could not find TensorRT")
 
 
 @dataclasses.dataclass(frozen=True)
 class Parsed:
-    """A command line after parsing. The command's own flags are attributes, too."""
+    """A parsed command line. The command's own flags are attributes, too."""
 
-    own: object  # the command's own flags, an instance of the class that declares them
-    values: dict  # of training's flags, where the command has them
-    flagfiles: tuple[str, ...]  # as they stand on the command line
-    given: tuple[str, ...]  # names of the flags on the command line itself
-    rest: tuple[str, ...]  # arguments that are no flags
-    file_labels: str  # --labels of the flagfiles
+    own: object  # the command's own flags, an instance of the dataclass that declares them
+    values: dict  # of the training flags, if the command has them
+    flagfiles: tuple[str, ...]  # as given on the command line
+    given: tuple[str, ...]  # names of the flags on the command line, without those in flagfiles
+    rest: tuple[str, ...]  # positional arguments
+    file_labels: str  # value of --labels in the flagfiles
 
     def __getattr__(self, name: str):
         return getattr(self.own, name)
 
     @functools.cached_property
     def config(self) -> table.Config:
-        """The `Config` of training's flags; --run_dir is named after the last flagfile."""
+        """The `Config` of the training flags; --run_dir defaults to the last flagfile's name."""
         config = flag_values.to_config(self.values, self.given)
         if config.run_dir:
             return config
@@ -53,14 +53,14 @@ class Parsed:
 
 @dataclasses.dataclass(frozen=True)
 class NoFlags:
-    """Of a command without flags of its own."""
+    """The flags of a command that has none of its own."""
 
 
 def parse(arguments, own=NoFlags, training: bool = False, positional: bool = False) -> Parsed:
-    """Parses arguments: flagfiles first, so that the command line wins wherever on it they stand.
+    """Parses arguments. Flags on the command line override those in flagfiles, in any order.
 
-    `own` is a dataclass whose fields are the command's own flags; with `training` it has those of
-    a `Config` too; with `positional` it takes other arguments.
+    `own` is a dataclass whose fields are the command's own flags. `training` adds the flags of a
+    `Config`; `positional` allows positional arguments.
     """
     registry = flags.FlagValues()
     for field in dataclasses.fields(own):
@@ -107,11 +107,10 @@ def default_run_dir(
     varied: dict | None = None,
     root: str = "runs",
 ) -> str:
-    """<root>/<flagfile>/<method>-seed<seed>, with what else keeps runs of one flagfile apart.
+    """<root>/<flagfile>/<method>-seed<seed>, plus the flags that distinguish runs of one flagfile.
 
-    A flagfile is named by its path below configs/, else by its own name. The number of labels
-    is shown where it is not `file_labels`, the flagfile's own; a sweep adds the flags that it
-    varies.
+    A flagfile is named by its path below configs/, or by its file name. The number of labels is
+    added if it differs from `file_labels`, the flagfile's own; a sweep adds the flags it varies.
     """
     if flagfile:
         path = os.path.splitext(os.path.normpath(flagfile))[0].split(os.sep)
@@ -135,7 +134,7 @@ def _plain(value) -> str:
 
 
 def run(main) -> None:
-    """Runs a command that has training's flags alone: main(config)."""
+    """Runs a command that has only the training flags: main(config)."""
     command(lambda parsed: main(parsed.config), training=True, config=True)
 
 
@@ -147,10 +146,10 @@ def command(
     config: bool = False,
     tensorflow: bool = True,
 ) -> None:
-    """Runs main(parsed) once the flags are right; a number that it returns is the exit status.
+    """Checks the flags, then runs main(parsed); an integer that it returns is the exit status.
 
-    `own`, `training` and `positional` are those of `parse`. With `config`, training's flags are
-    also checked together. Then TensorFlow is imported, unless the command does without.
+    `own`, `training` and `positional` are those of `parse`. `config` makes the `Config` before
+    main runs, so that all training flags are checked. `tensorflow` imports TensorFlow.
     """
     arguments = sys.argv[1:]
     if {"--help", "-help", "-h", "--helpfull"} & set(arguments):
@@ -168,7 +167,7 @@ def command(
 
 
 def help_text(description: str, own=NoFlags, training: bool = False) -> str:
-    """All flags with their defaults; those of training in groups."""
+    """The help: all flags with their defaults, the training flags in groups."""
     lines = [description.strip()]
     if dataclasses.fields(own):
         lines += ["", "Flags (defaults in brackets):"]
@@ -176,8 +175,11 @@ def help_text(description: str, own=NoFlags, training: bool = False) -> str:
             default = "required" if field.default is None else fields.text_of(field.default)
             lines += _described(field, default)
     if training:
-        lines += ["", "--flagfile=<file> reads flags from a file; flags given on the command line"]
-        lines += ["win. Defaults in brackets."]
+        lines += [
+            "",
+            "--flagfile=<file> reads flags from a file. Flags on the command line override",
+        ]
+        lines += ["those in the file. Defaults in brackets."]
         for group in GROUPS:
             lines += ["", f"{group}:"]
             # --method first, as it decides which of the others are used.
@@ -197,7 +199,7 @@ def _described(field: dataclasses.Field, default: str) -> list[str]:
 
 @contextlib.contextmanager
 def user_errors():
-    """Ends the program with status 2 and one message where a `UserError` is raised."""
+    """Turns a `UserError` into one message and exit status 2."""
     try:
         yield
     except errors.UserError as error:
@@ -215,10 +217,10 @@ def user_errors():
 
 
 def import_tensorflow_quietly() -> None:
-    """Imports TensorFlow; of what its C++ library prints meanwhile, all but the noise is shown.
+    """Imports TensorFlow and hides the harmless messages that its C++ library prints.
 
-    The library writes to the descriptor itself, so that is what is captured. Only commands do it;
-    importing rat_tf touches nothing.
+    The library writes to the file descriptor directly, so the descriptor is captured. Only
+    commands do this; importing rat_tf has no such side effect.
     """
     sys.stderr.flush()
     with tempfile.TemporaryFile() as captured:
@@ -234,6 +236,6 @@ def import_tensorflow_quietly() -> None:
             for line in captured:
                 if not any(noise in line for noise in _STARTUP_NOISE):
                     os.write(2, line)
-    # Warnings once: absl, which the commands use, would print what TensorFlow logs a second time.
+    # Otherwise absl, which the commands use, would print every TensorFlow warning again.
     tensorflow.get_logger().setLevel("WARNING")
     tensorflow.get_logger().propagate = False

@@ -1,7 +1,6 @@
-"""Values given to flags, on a command line or in a flagfile, and the `Config` that they make.
+"""Flag values from a command line or a flagfile, and the `Config` made from them.
 
-Values are a dictionary by flag. absl checks their types while parsing; a `Config` parses and checks
-the rest when it is made of them.
+Values are a dictionary by flag name. absl checks their types; `Config` parses and checks the rest.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ def define_flags(registry: flags.FlagValues) -> None:
 
 
 def of_flags(parsed: flags.FlagValues) -> dict:
-    """The values of absl's flags after parsing."""
+    """The values of absl flags after parsing."""
     return {name: parsed[name].value for name in table.FLAGS}
 
 
 def of_arguments(arguments) -> dict:
-    """The values that arguments of a command line give."""
+    """The flag values given by command-line arguments."""
     registry = flags.FlagValues()
     define_flags(registry)
     of_files, rest, _ = flagfiles.expand(arguments)
@@ -33,7 +32,7 @@ def of_arguments(arguments) -> dict:
 
 
 def parse(registry: flags.FlagValues, arguments) -> list[str]:
-    """Parses absl's flags; a mistake in them is a `UserError`. Returns the other arguments."""
+    """Parses absl flags and returns the other arguments; invalid flags raise a `UserError`."""
     try:
         return registry(["", *arguments])[1:]
     except flags.Error as error:
@@ -41,7 +40,7 @@ def parse(registry: flags.FlagValues, arguments) -> list[str]:
 
 
 def of_file(path: str) -> dict:
-    """The values that a flagfile gives."""
+    """The flag values given by a flagfile."""
     try:
         return of_arguments([f"--flagfile={path}"])
     except errors.UserError as error:
@@ -49,7 +48,7 @@ def of_file(path: str) -> dict:
 
 
 def to_config(values: dict, given=()) -> table.Config:
-    """The `Config` of these values; what its method does not use is left out, unless `given`."""
+    """Makes a `Config`. Flags that its method does not use are dropped, unless `given`."""
     method = values["method"]
     if method in table.METHODS:
         values = {
@@ -65,8 +64,10 @@ def config_of_file(path: str, **changes) -> table.Config:
 
 
 def changed_config(config: table.Config, **changes) -> table.Config:
-    """The config with some flags changed; with another method, what was the default of the old one
-    becomes that of the new, and what the new one does not use is left out.
+    """The config with some flags changed.
+
+    If the method changes, defaults of the old method become those of the new one, and flags that
+    the new method does not use are dropped.
     """
     values = {name: getattr(config, name) for name in table.FLAGS}
     if changes.get("method", config.method) != config.method:

@@ -1,6 +1,6 @@
-"""Flagfiles: where they are looked for, and the flags in them and in those that they include.
+"""Flagfiles: finds them and expands nested ones.
 
-absl reads flagfiles, too, but only from the current folder.
+absl also reads flagfiles, but searches only the current folder.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from rat_tf import errors
 
 
 def root() -> str:
-    """The folder that holds the project's configs/.
+    """The folder that contains the project's configs/.
 
-    configs/ here is a link to that of the checkout; in a wheel it is a copy.
+    configs/ here is a link to the checkout's; in a wheel it is a copy.
     """
     return os.path.dirname(os.path.abspath(__file__))
 
 
 def names(folder: str = "") -> list[str]:
-    """All flagfiles of a folder's configs/, by default the project's, as --flagfile names them."""
+    """All flagfiles in a folder's configs/ (default: the project's), as given to --flagfile."""
     folder = folder or root()
     found = []
     for path, _, files in os.walk(os.path.join(folder, "configs")):
@@ -29,7 +29,7 @@ def names(folder: str = "") -> list[str]:
 
 
 def find(path: str) -> str:
-    """Where a flagfile is: in the current folder or, for configs/…, among the project's."""
+    """The path of a flagfile: in the current folder or, for configs/…, in the package."""
     path = os.path.expanduser(path)
     if os.path.exists(path):
         return path
@@ -41,9 +41,9 @@ def find(path: str) -> str:
 
 
 def expand(arguments) -> tuple[list[str], list[str], list[str]]:
-    """The flags of the flagfiles among the arguments, the other arguments, and the files' names.
+    """Returns the flags in the flagfiles, the other arguments, and the names of the flagfiles.
 
-    Parsed in this order the command line wins. What follows -- is left alone.
+    Parsed in this order, the command line overrides flagfiles. Arguments after -- are unchanged.
     """
     flags, rest, named = [], [], []
     remaining = iter(arguments)
@@ -60,7 +60,7 @@ def expand(arguments) -> tuple[list[str], list[str], list[str]]:
 
 
 def _include(name: str, including: tuple[str, ...]) -> list[str]:
-    """The flags of one flagfile; `including` are those that it is nested in, outermost first."""
+    """The flags in one flagfile; `including` are the files that include it, outermost first."""
     try:
         if not name.strip() or name.startswith("-"):
             raise errors.UserError(f"expected the name of a file, got {name!r}")
@@ -84,7 +84,7 @@ def _include(name: str, including: tuple[str, ...]) -> list[str]:
 
 
 def _lines(path: str) -> list[tuple[int, str]]:
-    """The numbered lines of a file without comments and blank ones."""
+    """The numbered lines of a file, without comments and blank lines."""
     try:
         with open(path, encoding="utf-8-sig") as file:
             stripped = [line.strip() for line in file]

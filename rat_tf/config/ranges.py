@@ -1,14 +1,14 @@
-"""Values of flags as text: the one grammar of --vary (rat_tf.sweep) and --search (rat_tf.tune).
+"""The grammar of flag values in --vary (rat_tf.sweep) and --search (rat_tf.tune).
 
     rat|vat        these values
     0..4           the whole numbers from 0 to 4
     0.1:1:0.1      start:stop:step, both ends included
-    0.1:1:log:5    five numbers from 0.1 to 1, each the same factor above the one before
+    0.1:1:log:5    five numbers from 0.1 to 1, evenly spaced on a logarithmic scale
     0.1:1          any number from 0.1 to 1
-    0.1:1:log      any number from 0.1 to 1, uniform in its logarithm
+    0.1:1:log      any number from 0.1 to 1, sampled on a logarithmic scale
 
-All but the last two are lists, and lists may be joined: 0..4|9. Parameters are separated by
-semicolons, or by commas: "seed=0..4; xi=1e-6|1e-2".
+All but the last two are lists. Lists can be joined: 0..4|9. Parameters are separated by semicolons
+or commas: "seed=0..4; xi=1e-6|1e-2".
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ _BOOLS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": F
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    """The values that a flag may take: a list of texts, or all numbers from `low` to `high`."""
+    """The values of a flag: a list of texts, or all numbers from `low` to `high`."""
 
     name: str
-    kind: str  # the type of the flag: int, float, bool, or anything else for a text
+    kind: str  # the type of the flag: int, float, bool; anything else is a text
     values: tuple[str, ...] = ()
     low: float = 0.0
     high: float = 0.0
     log: bool = False
 
     def check_list(self, flag: str, user: str) -> None:
-        """Refuses a range of all numbers where `user` needs a list."""
+        """Raises a `UserError` if this is a range; `user` needs a list."""
         if not self.values:
             ends = f"{self.name}={self.low:g}:{self.high:g}"
             raise errors.UserError(
-                f"{flag}: {user} needs a list of values, and {ends}{':log' * self.log} is a range; "
-                f"write {ends}:{'log:5' if self.log else '<step>'}"
+                f"{flag}: {user} needs a list of values, got the range {ends}{':log' * self.log}; "
+                f"use {ends}:{'log:5' if self.log else '<step>'}"
             )
 
 
 def split(flag: str, text: str) -> list[tuple[str, str]]:
     """The names and values in "name=values; name=values"."""
     found = []
-    # Values may have commas: one that separates is followed by the next name.
+    # Values may contain commas; a separating comma is followed by the next name.
     for part in re.split(r";|,(?=\s*[\w.]+\s*=)", text):
         name, equals, values = (piece.strip() for piece in part.partition("="))
         if part.strip() and not (name and equals and values):
@@ -68,7 +68,7 @@ def parse(flag: str, name: str, text: str, kind: str) -> Parameter:
 
 
 def convert(text: str, kind: str):
-    """The value that the text is to a flag of that kind; a ValueError if it is none."""
+    """The text as a value of that kind; a ValueError if it is invalid."""
     try:
         if kind == "bool":
             return _BOOLS[text.lower()]
@@ -99,7 +99,7 @@ def _parse(name: str, text: str, kind: str) -> Parameter:
 
 
 def _list(text: str, kind: str) -> list[str]:
-    """The values of what stands between two |."""
+    """The values of one part between two |."""
     whole = re.fullmatch(r"(-?\d+)\.\.(-?\d+)", text)
     numbers, log = _range(text)
     if whole and kind != "bool":
@@ -109,14 +109,14 @@ def _list(text: str, kind: str) -> list[str]:
         return [str(first + i) for i in range(_count(last - first + 1))]
     if len(numbers) == 3 and kind != "bool":
         return (_factors if log else _steps)(*numbers, kind)
-    # The values of some flags have colons: noise:1,affine:0.3.
+    # Values of some flags contain colons: noise:1,affine:0.3.
     if not text or numbers or (":" in text and kind in _KINDS):
         raise ValueError(FORMS)
     return [text]
 
 
 def _range(text: str) -> tuple[list[float], bool]:
-    """The numbers of start:stop:step or start:stop[:log[:count]], none of another text."""
+    """The numbers of start:stop:step or start:stop[:log[:count]]; empty otherwise."""
     numbers = text.split(":")
     log = [piece.strip() for piece in numbers[2:3]] == ["log"]
     if log:
@@ -132,7 +132,7 @@ def _range(text: str) -> tuple[list[float], bool]:
 def _steps(low: float, high: float, step: float, kind: str) -> list[str]:
     if not 0 < step <= high - low:
         raise ValueError("0 < step <= stop - start")
-    # 0.1 + 2 * 0.1 is 0.30000000000000004: ten digits are enough to say what was meant.
+    # 0.1 + 2 * 0.1 is 0.30000000000000004: rounded to ten digits.
     return [f"{low + i * step:.10g}" for i in range(_count((high - low) / step + 1 + 1e-9))]
 
 

@@ -1,7 +1,6 @@
-"""All flags in one frozen `Config`: those of data, of training, and of every method.
+"""All flags in one frozen `Config`: the flags of data, of training and of every method.
 
-A flag's default is the paper's value. `flag_values` makes a `Config` of what a command line or a
-flagfile gives.
+Defaults are the paper's values. `flag_values` makes a `Config` from a command line or a flagfile.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from rat_tf.methods import options as method_options
 from rat_tf.transforms import spec
 
 METHODS = method_options.METHODS
-WEIGHTS = ("best", "last", "student", "ema", "teacher")  # of a run: see `Config.monitor`
+WEIGHTS = ("best", "last", "student", "ema", "teacher")  # see `Config.monitor`
 
 
 def _method_flags() -> dict[str, dict[str, dataclasses.Field]]:
@@ -52,8 +51,8 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
     method: str = fields.flag(
         "rat",
         "; ".join(f"{name}: {options.__doc__}" for name, options in METHODS.items())
-        + ". A flag that the method does not use is refused on the command line and ignored in a "
-        "flagfile, so that one flagfile can serve several methods.",
+        + ". Flags that the method does not use are an error on the command line and ignored in a "
+        "flagfile, so that one flagfile works for several methods.",
         choices=tuple(METHODS),
     )
 
@@ -62,8 +61,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         for name, by_method in METHOD_FLAGS.items():
             if self.method not in by_method and getattr(self, name) is not None:
                 raise errors.UserError(
-                    f"--{name}: not used by --method={self.method}; it is for "
-                    f"{', '.join(by_method)}"
+                    f"--{name}: not used by --method={self.method}, only by {', '.join(by_method)}"
                 )
         for name, field in FLAGS.items():
             value = getattr(self, name)
@@ -75,7 +73,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         self.options.check()
         for message in self._clashes():
             raise errors.UserError(message)  # the first
-        if self.mixup is False:  # then there is no α to compare
+        if self.mixup is False:  # then α is unused: it must not make configs differ
             self._set("mixup_alpha", None)
 
     def _set(self, name: str, value) -> None:
@@ -126,11 +124,11 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         return self.labeled_batch + self.unlabeled_batch, 0
 
     def monitor(self, weights: str = "best") -> str:
-        """The name, among the metrics, of the validation error of the weights of that name.
+        """The name of the metric with the validation error of these weights.
 
-        The best are those that the run is judged by (--evaluate) at their lowest error, the last
-        are the same at the end; the trained weights and their moving average, which is the
-        teacher of mean_teacher, can be had by their names.
+        `best` are the weights that --evaluate names, at their lowest error; `last` are the same
+        at the end of training. `student` are the trained weights, `ema` and `teacher` their moving
+        average.
         """
         named = {"student": "error", "ema": "ema_error", "teacher": "ema_error"}
         return named.get(weights) or named[self.evaluate]
@@ -141,15 +139,15 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         return min(self.checkpoint_every, self.validate_every)
 
     def differences(self, other: Config) -> list[str]:
-        """The flags in which two configs differ, except those that only say where to compute."""
+        """The flags in which two configs differ, except those of the machine."""
         return [
-            f"--{name}={getattr(other, name)} there, --{name}={getattr(self, name)} here"
+            f"expected --{name}={getattr(other, name)}, got --{name}={getattr(self, name)}"
             for name, field in FLAGS.items()
             if field.metadata["group"] != "Machine" and getattr(self, name) != getattr(other, name)
         ]
 
     def flagfile(self) -> str:
-        """The text of a flagfile that makes this config again, in whatever run folder."""
+        """The text of a flagfile that reproduces this config in any run folder."""
         values = ((name, getattr(self, name)) for name in FLAGS if name != "run_dir")
         lines = [f"--{name}={fields.text_of(v)}" for name, v in values if v is not None]
         return "\n".join(lines) + "\n"
@@ -164,7 +162,7 @@ def is_used(flag: str, method: str) -> bool:
 
 
 def default_text(flag: str) -> str:
-    """A flag's default as the help shows it: 0.003; pi_model: 0.0003."""
+    """A flag's default as shown in the help: 0.003; pi_model: 0.0003."""
     if flag not in METHOD_FLAGS:
         return fields.text_of(FLAGS[flag].default)
     by_value: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The flags of training: the network, the schedule, and the machine."""
+"""The flags of training: network, schedule and machine."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class TrainingFlags:
     iterations: int = fields.flag(500_000, "Training steps.", fields.positive, group="Training")
     validate_every: int = fields.flag(
         25_000,
-        "Steps between validations; divides --iterations.",
+        "Steps between validations; must divide --iterations.",
         fields.positive,
         group="Training",
     )
     decay_at: int = fields.flag(
-        400_000, "Step of the learning rate's decay.", fields.positive, group="Training"
+        400_000, "Step at which the learning rate decays.", fields.positive, group="Training"
     )
     decay: float = fields.flag(
-        0.2, "Factor of the learning rate's decay.", fields.positive, group="Training"
+        0.2, "Factor of the learning rate decay.", fields.positive, group="Training"
     )
     seed: int = fields.flag(
-        0, "Seed of everything random but the split.", fields.seed, group="Training"
+        0, "Seed of everything random except the split.", fields.seed, group="Training"
     )
     sync_batch_norm: bool = fields.flag(
-        False, "Batch statistics over all replicas instead of each replica's own.", group="Training"
+        False, "Compute batch statistics over all replicas, not per replica.", group="Training"
     )
     mixed_precision: str = fields.flag(
         "",
@@ -45,48 +45,47 @@ class TrainingFlags:
     )
     run_dir: str = fields.flag(
         "",
-        "Folder of the results; by default runs/<path of the flagfile below configs/>/"
-        "<method>-seed<seed>, with -labels<n> if --labels is not the flagfile's own. A run that "
-        "was stopped goes on from there.",
+        "Run folder; default: runs/<path of the flagfile below configs/>/<method>-seed<seed>, with "
+        "-labels<n> if --labels differs from the flagfile. A stopped run is resumed.",
         group="Machine",
     )
     checkpoint_every: int = fields.flag(
         5_000,
-        "Steps between checkpoints and points of the curves; divides --validate_every, or is "
-        "larger and then counts as that.",
+        "Steps between checkpoints and between points of the curves; must divide "
+        "--validate_every, which is also the maximum.",
         fields.positive,
         group="Machine",
     )
     strategy: str = fields.flag(
         "auto",
-        "auto: MirroredStrategy over all visible GPUs, if there are several; multi_worker: "
-        "MultiWorkerMirroredStrategy under TF_CONFIG.",
+        "auto: MirroredStrategy on all visible GPUs if there are several; multi_worker: "
+        "MultiWorkerMirroredStrategy, configured by TF_CONFIG.",
         choices=("auto", "one_device", "mirrored", "multi_worker"),
         group="Machine",
     )
     logical_devices: int = fields.flag(
         1,
-        "Split the CPU into so many devices, to try several replicas.",
+        "Number of logical devices to split the CPU into, to test several replicas.",
         fields.positive,
         group="Machine",
     )
     jit_compile: bool = fields.flag(False, "Compile the training step with XLA.", group="Machine")
     steps_per_execution: int = fields.flag(
         1,
-        "Steps per call from Python; more is faster for small networks.",
+        "Steps per call from Python, as in Keras; more is faster for small networks.",
         fields.positive,
         group="Machine",
     )
     sampler: str = fields.flag(
         "auto",
-        "Bilinear sampling by tfa's kernel for CPUs (resampler), or by plain TensorFlow (gather); "
-        "auto: gather on GPUs and with --jit_compile, else resampler.",
+        "Bilinear sampling with tfa's CPU kernel (resampler) or plain TensorFlow (gather); auto: "
+        "gather on GPUs and with --jit_compile, otherwise resampler.",
         choices=("auto", *spec.SAMPLERS),
         group="Machine",
     )
     deterministic: bool = fields.flag(
         False,
-        "Make every TensorFlow operation deterministic, at some cost in speed.",
+        "Make every TensorFlow operation deterministic; slower.",
         group="Machine",
     )
     tensorboard: bool = fields.flag(

@@ -1,6 +1,6 @@
-"""From what a user points at to labelled, unlabelled, validation and test images.
+"""Data sets: finds, checks, reads and splits them.
 
-Modules are loaded when they are asked for, so that flags can be checked without TensorFlow.
+Modules are imported on first use, so that flags can be checked without TensorFlow.
 """
 
 import lazy_loader

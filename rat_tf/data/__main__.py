@@ -1,4 +1,4 @@
-"""Describes the images a run would use, and writes a contact sheet of them beside its run folder.
+"""Describes the images that a run would use, and writes a contact sheet next to its run folder.
 
 python -m rat_tf.data --flagfile=configs/digits50.cfg
 python -m rat_tf.data --dataset=svhn --download   (downloads and prepares the set first)
@@ -20,7 +20,7 @@ PARTS = ("labeled", "unlabeled", "validation", "test")
 
 
 def describe(config: config_lib.Config, data: data_lib.Data) -> str:
-    """Counts per class and split, shape, hash and what the splits have in common."""
+    """Counts per class and split, shape, hash, and images that occur in several splits."""
     height, width, channels = data.train.image_shape
     where = "on disk" if isinstance(data.train.pixels, np.memmap) else "in memory"
     lines = [
@@ -33,11 +33,11 @@ def describe(config: config_lib.Config, data: data_lib.Data) -> str:
         *_table(data),
     ]
     for name in ("validation", "test"):
-        # By fingerprint; the validation images are training images themselves until the split.
+        # By fingerprint: before the split, validation images are training images, too.
         others = np.concatenate([data.labeled.fingerprints, data.unlabeled.fingerprints])
         shared = np.isin(_numbers(getattr(data, name).fingerprints), _numbers(others)).sum()
         if shared:
-            lines.append(f"{shared} of the {name} images occur among labelled or unlabelled ones")
+            lines.append(f"{shared} of the {name} images are also labelled or unlabelled images")
     return "\n".join(lines)
 
 
@@ -69,7 +69,7 @@ def main(config: config_lib.Config) -> None:
     data = data_lib.load(config)
     print(describe(config, data))
     print(f"read and split in {time.time() - started:.1f} s")
-    # Beside the run folders, which are for training alone to make.
+    # Next to the run folder, which only training creates.
     folder = os.path.dirname(os.path.abspath(config.run_dir))
     path = os.path.join(folder, "contact_sheet.png")
     try:
@@ -78,7 +78,7 @@ def main(config: config_lib.Config) -> None:
         sheet.save(path, training.preview.rows(config, data, sheet.COLUMNS))
     except OSError as error:
         raise errors.UserError(
-            f"--run_dir: cannot write {path}, beside the run folder: {error.strerror or error}"
+            f"--run_dir: cannot write {path} next to the run folder: {error.strerror or error}"
         ) from error
     print(f"contact sheet: {path}")
 

@@ -1,4 +1,4 @@
-"""Random augmentation on device, drawn anew for every pass from a stateless seed."""
+"""Random augmentation on device, redrawn for every pass from a stateless seed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-PHILOX = {"alg": "philox"}  # by name: left to TensorFlow, XLA would draw differently
+PHILOX = {"alg": "philox"}  # explicit: the default differs under XLA
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Augmentation:
     granularity: str = "batch"
 
     def __call__(self, images, seed, rows) -> tf.Tensor:
-        """Augments `images`; `rows` cuts what is drawn for `rows.total` images to these ones."""
+        """Augments `images`; `rows` slices what is drawn for `rows.total` images to these."""
         seeds = tf.random.split(seed, 3, PHILOX["alg"])  # of shift, flip and noise
         if self.shift or self.flip:
             count = rows.total if self.granularity == "image" else 1
@@ -43,7 +43,7 @@ class Augmentation:
 
 
 def build(config) -> Augmentation:
-    """The augmentation that a config asks for."""
+    """The augmentation of a config."""
     return Augmentation(
         shift=config.augment_shift,
         flip=config.augment_flip,
@@ -55,9 +55,9 @@ def build(config) -> Augmentation:
 def _moved(images, shift, flip) -> tf.Tensor:
     """Images shifted by (down, right), then flipped: one gather of pixels [B·H·W, C].
 
-    `shift` is [B or 1, 2], `flip` [B or 1]. A slice or a roll at a drawn place would wait for the
-    host to read it back from a GPU, and XLA would compile a slice anew for every shift. Integers
-    have 64 bits, because TensorFlow adds up those of 32 on the host.
+    `shift` is [B or 1, 2], `flip` [B or 1]. With a slice or a roll by a random shift, a GPU would
+    wait for the host to read the shift, and XLA would recompile a slice for every shift. Integers
+    have 64 bits, because TensorFlow adds 32-bit integers on the host.
     """
     count, height, width, channels = images.shape
     right = np.arange(width)

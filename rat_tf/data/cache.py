@@ -1,6 +1,6 @@
 """Files of --cache_dir, which several processes and users may share.
 
-They are made with the permissions that the umask gives.
+Their permissions follow the umask.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from rat_tf.data import options
 
 @contextlib.contextmanager
 def user_errors(cache_dir: str):
-    """A folder that cannot be made, read or written is the user's to change."""
+    """Turns an OSError in the cache into a `UserError`."""
     try:
         yield
     except OSError as error:
         raise errors.UserError(
             f"--cache_dir: cannot use {error.filename or cache_dir}: {error.strerror or error}; "
-            "give another folder"
+            "use another folder"
         ) from error
 
 
 def is_refusal(error: Exception) -> bool:
-    """Whether a file cannot be read, such as one of another user, rather than understood."""
+    """Whether a file cannot be accessed, as opposed to being damaged."""
     return isinstance(error, OSError) and error.errno is not None
 
 

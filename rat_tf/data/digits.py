@@ -10,10 +10,7 @@ from rat_tf.data import examples, listing, options
 
 
 def find(config: options.DataOptions) -> listing.Listing:
-    """scikit-learn's 1,797 handwritten digits, 8×8 grey, a fixed stratified fifth of them to test.
-
-    They come with the package: real images and no download.
-    """
+    """scikit-learn's 1,797 handwritten digits, 8×8 grey; a stratified fifth is for testing."""
     bunch = datasets.load_digits()
     images = np.round(bunch.images * (255 / 16)).astype(np.uint8)[..., np.newaxis]
     train, test = model_selection.train_test_split(

@@ -1,4 +1,4 @@
-"""Images with their labels, in memory or on disk, and how they are read into one array."""
+"""Images with their labels, in memory or on disk, and their reading into one array."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-ALIGNMENT = 64  # bytes; TensorFlow aborts on a tensor that shares memory aligned otherwise
+ALIGNMENT = 64  # bytes; TensorFlow aborts on shared memory with another alignment
 UNLABELED = -1
-TELL_EVERY = 30  # seconds of reading
+PROGRESS_INTERVAL = 30  # seconds between messages while reading
 
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """N images, uint8 [H, W, C], with labels, int64 [N], -1 where there is none.
+    """N images, uint8 [H, W, C], with labels, int64 [N], -1 for images without one.
 
-    The pixels, [M, H, W, C], are shared by all subsets of a set; `rows` [N] says which are meant.
+    The pixels, [M, H, W, C], are shared by all subsets of a set; `rows` [N] selects them.
     """
 
     pixels: np.ndarray
     labels: np.ndarray
     rows: np.ndarray | None = None  # all of them, in order
     fingerprints: np.ndarray | None = None  # uint8 [N, 8], of the images before they were resized
-    skipped: tuple[str, ...] = ()  # what should be among them and cannot be used, and why
+    skipped: tuple[str, ...] = ()  # files that cannot be used, and why
 
     def __post_init__(self):
         if self.rows is None:
@@ -55,7 +55,7 @@ class Examples:
 
     @property
     def hash(self) -> str:
-        """Names the content: images as they were found, labels and order."""
+        """Identifies the content: images before resizing, labels and order."""
         digest = hashlib.sha256(self.labels.astype("<i8").tobytes())
         digest.update(np.ascontiguousarray(self.fingerprints).tobytes())
         return digest.hexdigest()
@@ -69,9 +69,9 @@ class Part:
     batches: Callable[[], Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]]
     """Yields images of the final shape, labels, fingerprints."""
     key: Callable[[], str]
-    """Changes with the images; names their file in the cache."""
+    """Identifies the images; names their file in the cache."""
     skipped: list[str] = dataclasses.field(default_factory=list)
-    """What `batches` has left out, and why."""
+    """Files that `batches` has skipped, and why."""
 
 
 def fingerprint(images) -> tf.Tensor:
@@ -83,10 +83,10 @@ def fingerprint(images) -> tf.Tensor:
 
 
 def fit(image, size: int, channels: int) -> tf.Tensor:
-    """One image, uint8 [H, W, C], in the configured size and channels; 0 leaves either as it is."""
+    """One image, uint8 [H, W, C], in the configured size and channels; 0: unchanged."""
     if channels:
         depth = image.shape[-1]
-        if depth in (2, 4):  # the last is alpha: left out, as image libraries do
+        if depth in (2, 4):  # the last is alpha: dropped, as image libraries do
             image, depth = image[..., : depth - 1], depth - 1
         if (depth, channels) == (1, 3):
             image = tf.image.grayscale_to_rgb(image)
@@ -110,10 +110,10 @@ def decoded(dataset: tf.data.Dataset, size: int, channels: int) -> Iterator[tupl
 
 
 def options() -> tf.data.Options:
-    """No autotuning, which costs up to a minute when a pipeline is dropped.
+    """Disables autotuning, which can take up to a minute to stop when a pipeline is deleted.
 
-    Its thread wakes after 10, 20, 40, … ms, at last once a minute, and TensorFlow 2.15 often fails
-    to wake it for the end. AUTOTUNE then stands for as many threads as cores, at most 16.
+    Its thread wakes after 10, 20, 40, … ms, up to once a minute, and TensorFlow 2.15 often fails to
+    wake it at the end. Without autotuning, AUTOTUNE means one thread per core, at most 16.
     """
     found = tf.data.Options()
     found.autotune.enabled = False
@@ -128,16 +128,16 @@ def read(parts: Sequence[Part], shape, path: str | None = None) -> Examples:
     else:
         pixels = _aligned((size, *shape))
     labels, fingerprints, filled = [np.zeros(0, np.int64)], [np.zeros((0, 8), np.uint8)], 0
-    told = time.monotonic()
+    reported = time.monotonic()
     for part in parts:
         for images, part_labels, part_fingerprints in part.batches():
             pixels[filled : filled + len(images)] = images
             filled += len(images)
             labels.append(part_labels)
             fingerprints.append(part_fingerprints)
-            if time.monotonic() - told >= TELL_EVERY:
+            if time.monotonic() - reported >= PROGRESS_INTERVAL:
                 logging.warning("read %d of %d images", filled, size)
-                told = time.monotonic()
+                reported = time.monotonic()
     if path:
         pixels.flush()
     return Examples(
@@ -156,7 +156,7 @@ def reason(error: tf.errors.OpError) -> str:
 
 
 def as_tensor(pixels: np.ndarray) -> tf.Tensor:
-    """The array as a tensor on the CPU, without a copy where its alignment allows that."""
+    """The array as a tensor on the CPU, without a copy if its alignment permits."""
     if pixels.size and pixels.ctypes.data % ALIGNMENT == 0 and pixels.flags.c_contiguous:
         return tf.experimental.dlpack.from_dlpack(pixels.__dlpack__())
     with tf.device("CPU"):

@@ -1,4 +1,4 @@
-"""One's own images: labeled/<class>/*, unlabeled/**, and optionally validation/ and test/."""
+"""A user's own images: labeled/<class>/*, unlabeled/**, and optionally validation/ and test/."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rat_tf import errors
 from rat_tf.data import examples, headers, listing, options
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
-IGNORED = ("thumbs.db", "desktop.ini")  # what file managers leave behind; what is hidden, too
-GREY = bytes(value for grey in range(256) for value in (grey, grey, grey, 0))  # as a palette
+IGNORED = ("thumbs.db", "desktop.ini")  # created by file managers; hidden files are ignored, too
+GREY = bytes(value for grey in range(256) for value in (grey, grey, grey, 0))  # as a BMP palette
 BATCH = 64
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
 
 def find(config: options.DataOptions) -> listing.Listing:
-    """Lists the files of the folder; their classes are the names of the folders in labeled/."""
+    """Lists the files of the folder; the folders in labeled/ are the classes."""
     root = os.path.expanduser(config.dataset.partition(":")[2])
     if not os.path.isdir(root):
-        raise errors.UserError(f"--dataset=folder:{root}: there is no such folder")
+        raise errors.UserError(f"--dataset=folder:{root}: no such folder")
     _, names, loose = next(_walk(root))
     for name in sorted(names):
         if name not in PARTS:
@@ -35,8 +35,8 @@ def find(config: options.DataOptions) -> listing.Listing:
     for name in sorted(loose):
         if name.lower().endswith(EXTENSIONS):
             raise errors.UserError(
-                f"{os.path.join(root, name)}: expected images in {', '.join(PARTS)}, found one "
-                "beside them"
+                f"{os.path.join(root, name)}: expected images only in {', '.join(PARTS)}, "
+                "found one next to them"
             )
     class_names = _folders(os.path.join(root, "labeled"))
     if len(class_names) < 2:
@@ -62,7 +62,7 @@ def find(config: options.DataOptions) -> listing.Listing:
 
 
 def _walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """os.walk without what is hidden, where a folder that cannot be read is an error."""
+    """os.walk without hidden files; a folder that cannot be read is an error."""
 
     def refuse(error):
         raise errors.UserError(f"{error.filename}: cannot read this folder: {error.strerror}")
@@ -70,7 +70,7 @@ def _walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
     if not os.path.isdir(path):
         return
     for folder, below, names in os.walk(path, onerror=refuse, followlinks=True):
-        below[:] = [name for name in below if not name.startswith(".")]  # these are walked next
+        below[:] = [name for name in below if not name.startswith(".")]  # os.walk visits these next
         yield folder, below, [name for name in names if not name.startswith(".")]
 
 
@@ -80,7 +80,7 @@ def _folders(path: str) -> tuple[str, ...]:
 
 
 def _files(path: str, config) -> list[str]:
-    """The image files in and below a folder, sorted; whatever else is there is an error."""
+    """The image files in a folder and its subfolders, sorted; any other file is an error."""
     kept, others = [], []
     for file in sorted(os.path.join(folder, n) for folder, _, names in _walk(path) for n in names):
         name = os.path.basename(file).lower()
@@ -125,7 +125,7 @@ def _part(files: Sequence[tuple[str, int]], first, config) -> examples.Part:
     skipped = []
 
     def key():
-        # Of a link to nowhere there is only the link itself.
+        # A broken link has only its own stat.
         stats = [os.stat(file, follow_symlinks=os.path.exists(file)) for file, _ in files]
         return repr([(*item, stat.st_size, stat.st_mtime_ns) for item, stat in zip(files, stats)])
 
@@ -160,14 +160,14 @@ def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
         fitted = examples.fit(image, config.image_size, config.channels or 3)
     except tf.errors.ResourceExhaustedError as error:
         raise errors.UserError(
-            f"--image_size: no memory to resize {file} to {config.image_size}×{config.image_size} "
-            f"pixels ({examples.reason(error)})"
+            f"--image_size: not enough memory to resize {file} to "
+            f"{config.image_size}×{config.image_size} pixels ({examples.reason(error)})"
         ) from error
     return fitted.numpy(), examples.fingerprint(image[tf.newaxis])[0].numpy(), None
 
 
 def _oversized(content) -> str | None:
-    """What is wrong with the header of a file: it is none, or one of too many pixels."""
+    """What is wrong with the header of a file: it is broken, or has too many pixels."""
     try:
         height, width, pixels = headers.size(content).numpy()
     except tf.errors.InvalidArgumentError:
@@ -183,7 +183,7 @@ def _oversized(content) -> str | None:
 
 
 def _palette(content: bytes) -> str | None:
-    """What is wrong with a BMP that has a palette: TensorFlow takes the indices for grey values."""
+    """What is wrong with a BMP: TensorFlow would read the indices of a palette as grey values."""
     if not content.startswith(b"BM"):
         return None
     size = int.from_bytes(content[14:18], "little")  # of the second header; 12 is that of OS/2
@@ -194,7 +194,7 @@ def _palette(content: bytes) -> str | None:
 
 
 def _batches(files, first, skipped: list[str], config) -> Iterator[tuple]:
-    """Reads files in parallel and in order. Plain threads: tf.data cannot say which file failed."""
+    """Reads files in parallel and in order. Threads, as tf.data does not say which file failed."""
     first_file, shape = first
     skipped.clear()
     with pool.ThreadPool() as threads:
@@ -210,7 +210,7 @@ def _batches(files, first, skipped: list[str], config) -> Iterator[tuple]:
                     raise errors.UserError(
                         f"--image_size: the images differ in size, {first_file} is "
                         f"{shape[0]}×{shape[1]} and {file} is {image.shape[0]}×{image.shape[1]}; "
-                        "say which size to resize to"
+                        "set the size to resize to"
                     )
                 kept.append((image, label, fingerprint))
             if not config.skip_broken:

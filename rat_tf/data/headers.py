@@ -1,9 +1,8 @@
-"""The size of an image, read from its file before it is decoded: what is too large is refused.
+"""Reads the size of an image from its file, so that large images are refused before decoding.
 
 A file of 300 KB can decode to 100 million pixels. `size` is plain TensorFlow: image folders call it
-and the exported graph holds it. It reads the fields that the decoder behind `tf.io.decode_image`
-reads, and tells formats apart as that does, so that a file cannot show it one size and the decoder
-another.
+and the exported graph contains it. It detects formats and reads the size exactly as the decoder of
+`tf.io.decode_image` does, so that a file cannot show different sizes to the two.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from __future__ import annotations
 import tensorflow as tf
 
 LIMIT = 2**25
-"""Most pixels of an image, 33,554,432: the photos of a camera of 32 megapixels."""
+"""Maximum pixels of an image, 33,554,432: photos of a 32-megapixel camera."""
 BROKEN = "not a whole PNG, JPEG, BMP or GIF image"
-HEAD = 32  # bytes, in which PNG and BMP say their size
-# What makes a small file take minutes at any size of the image. Files that people make have a few
-# scans and texts; a GIF of this many blocks has 16 MB.
+HEAD = 32  # bytes that contain the size in PNG and BMP
+# Limits on what can make a small file take minutes to decode, at any image size. Ordinary files
+# have a few scans and texts; a GIF of this many blocks has 16 MB.
 GIF_BLOCKS = 2**16
 JPEG_SCANS = 100
 PNG_TEXTS = 20
@@ -43,15 +42,15 @@ def size(data) -> tf.Tensor:
 
 
 def _jpeg(data) -> tf.Tensor:
-    """A progressive JPEG is passed over once for each scan, which may have as few as 20 bytes."""
+    """A progressive JPEG is decoded once per scan, and a scan can be as small as 20 bytes."""
     height, width, _ = tf.unstack(tf.cast(tf.io.extract_jpeg_shape(data), tf.int64))
     return _sized(height, width, height * width, _count(data, b"\xff\xda") <= JPEG_SCANS)
 
 
 def _png(data, start, head) -> tf.Tensor:
-    """IHDR has to come first; libpng would let chunks that it does not know precede it."""
+    """IHDR must come first; libpng would accept unknown chunks before it."""
     first = tf.strings.substr(start + bytes(HEAD), 8, 8) == b"\0\0\0\x0dIHDR"
-    texts = _count(data, b"zTXt") + _count(data, b"iTXt")  # of 8 KB, they unpack to 8 MB each
+    texts = _count(data, b"zTXt") + _count(data, b"iTXt")  # 8 KB of text can unpack to 8 MB
     width, height = _big_endian(head[16:20]), _big_endian(head[20:24])
     return _sized(height, width, height * width, first & (texts <= PNG_TEXTS))
 
@@ -63,10 +62,10 @@ def _bmp(data, head) -> tf.Tensor:
 
 
 def _gif(data) -> tf.Tensor:
-    """Walks over the blocks of the file, to its end.
+    """Walks over all blocks of the file.
 
-    The decoder's image has the height of the highest and the width of the widest frame, whatever
-    the logical screen is.
+    The decoder's image has the height of the highest and the width of the widest frame,
+    regardless of the logical screen.
     """
     end = tf.strings.length(data)
     content = tf.io.decode_raw(data + bytes(16), tf.uint8)

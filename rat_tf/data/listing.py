@@ -1,4 +1,4 @@
-"""A set of images before any is read, and what is said of files that cannot be."""
+"""A set of images before any is read, and reports about files that cannot be used."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from absl import logging
 from rat_tf import errors
 from rat_tf.data import examples, options
 
-NAMED = 10  # files that a warning names
+MAX_NAMED = 10  # files listed in a warning
 
 
 @dataclasses.dataclass(frozen=True)
 class Listing:
-    """A set of images of which none is read yet.
+    """A set of images before any is read.
 
     Some images of the training set may have no label. Validation and test sets may be missing.
     """
@@ -37,8 +37,8 @@ def leave_out(problems: Sequence[str], config: options.DataOptions) -> None:
     """Reports files that cannot be used: an error, or a warning with --skip_broken."""
     if problems and not config.skip_broken:
         more = f" (one of at least {len(problems)} such files)" if problems[1:] else ""
-        raise errors.UserError(f"{problems[0]}{more}; --skip_broken leaves such files out")
+        raise errors.UserError(f"{problems[0]}{more}; --skip_broken skips such files")
     if problems:
-        named = "\n  ".join(problems[:NAMED])
-        more = f"\n  and {len(problems) - NAMED} more" if problems[NAMED:] else ""
-        logging.warning("--skip_broken: files left out: %d\n  %s%s", len(problems), named, more)
+        named = "\n  ".join(problems[:MAX_NAMED])
+        more = f"\n  and {len(problems) - MAX_NAMED} more" if problems[MAX_NAMED:] else ""
+        logging.warning("--skip_broken: skipped files: %d\n  %s%s", len(problems), named, more)

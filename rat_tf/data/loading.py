@@ -1,4 +1,4 @@
-"""From what a user points at to labelled, unlabelled, validation and test images."""
+"""Loads a data set as labelled, unlabelled, validation and test images."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Data:
     validation: examples.Examples
     test: examples.Examples  # empty if the set has none
     class_names: tuple[str, ...]
-    train: examples.Examples | None = None  # all training images: what ZCA is fitted to
+    train: examples.Examples | None = None  # all training images; ZCA is fitted to them
     split: splits.Split | None = None
 
 
 def find(config: options.DataOptions) -> listing_lib.Listing:
-    """Finds the set that a config names; refuses whatever can be told before an image is read."""
+    """Finds the set of a config and checks it as far as possible before any image is read."""
     listing = sources.find(config)
     splits.check(listing, config)
     smallest = min(listing.image_shape[:2])
@@ -38,7 +38,7 @@ def find(config: options.DataOptions) -> listing_lib.Listing:
 
 
 def load(config: options.DataOptions) -> Data:
-    """Finds, checks, reads and splits the set that a config names."""
+    """Finds, checks, reads and splits the set of a config."""
     source = sources.read(find(config), config)
     if config.split_file:
         split = splits.load(config.split_file, source, config)

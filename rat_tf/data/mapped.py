@@ -1,13 +1,13 @@
 """Sets larger than --memory_limit_gb: decoded once into a file of pixels, then mapped into memory.
 
-The usual alternative, shards with a shuffle buffer, is neither reproducible from any step (the
-buffer's state is no function of the step), nor able to pick 1,000 labelled images out of a large
-set without reading all of it. Mapped, every image is within reach, the batches are those that the
-same set in memory gives, and a worker reads only its own rows of a batch.
+The usual alternative, shards with a shuffle buffer, cannot be reproduced from any step (the state
+of the buffer is not a function of the step), and cannot pick 1,000 labelled images out of a large
+set without reading all of it. In a mapped file every image can be read directly, the batches are
+the same as from memory, and a worker reads only its own rows of a batch.
 
-A set has a folder of --cache_dir with pixels.npy and, written last, labels.npz, which also says
-what files were left out. Who decodes holds a lock on the folder. Shapes and numbers are compared
-when a set is opened; a checksum of all pixels would take as long as reading them.
+A set has a folder in --cache_dir with pixels.npy and, written last, labels.npz, which also lists
+the skipped files. The decoding process locks the folder. Shapes and counts are checked when a set
+is opened; a checksum of all pixels would take as long as reading them.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _decode(parts, size: int, shape, folder: str) -> None:
     if needed > 0.95 * free:
         raise errors.UserError(
             f"--cache_dir: {needed / 1e9:.1f} GB of decoded images do not fit into the "
-            f"{free / 1e9:.1f} GB that are free in {folder}; give another folder, raise "
-            "--memory_limit_gb or lower --image_size"
+            f"{free / 1e9:.1f} GB that are free in {folder}; use another folder, a larger "
+            "--memory_limit_gb or a smaller --image_size"
         )
     logging.warning("decoding %d images (%.1f GB) into %s, once", size, needed / 1e9, folder)
     with files.writing(os.path.join(folder, "pixels.npy")) as path:
@@ -71,9 +71,9 @@ def _decode(parts, size: int, shape, folder: str) -> None:
 
 
 def _open(folder: str, size: int, shape) -> examples.Examples | None:
-    """What `_decode` wrote; None if it is not there or damaged."""
+    """What `_decode` wrote; None if it is missing or damaged."""
     try:
-        # "c" (copy on write): TensorFlow shares no memory that is read-only.
+        # "c" (copy on write): TensorFlow does not share read-only memory.
         pixels = np.load(os.path.join(folder, "pixels.npy"), mmap_mode="c")
         with np.load(os.path.join(folder, "labels.npz")) as rest:
             labels, fingerprints, skipped = rest["labels"], rest["fingerprints"], rest["skipped"]
@@ -84,16 +84,16 @@ def _open(folder: str, size: int, shape) -> examples.Examples | None:
             raise ValueError(f"expected {expected}, found {found}")
     except FileNotFoundError:
         return None
-    except Exception as error:  # whatever a damaged file raises
+    except Exception as error:  # a damaged file can raise anything
         if cache.is_refusal(error):
             raise
-        logging.warning("%s is damaged and decoded again: %s", folder, error)
+        logging.warning("%s is damaged; decoding again: %s", folder, error)
         return None
     return examples.Examples(pixels, labels, np.arange(rows), fingerprints, tuple(skipped.tolist()))
 
 
 def _remove_abandoned(parent: str) -> None:
-    """Removes what killed processes have left: as large as the set, and of no use."""
+    """Removes the temporary files of killed processes, which are as large as the set."""
     for path in glob.glob(os.path.join(glob.escape(parent), "*", f"*{files.TEMPORARY}")):
         with (
             contextlib.suppress(OSError),

@@ -1,4 +1,4 @@
-"""The flags of data: which images, how they are split, prepared and put into batches."""
+"""The flags of data: the images, their split, preprocessing, batches and augmentation."""
 
 from __future__ import annotations
 
@@ -28,53 +28,59 @@ class DataOptions:
         group="Data",
     )
     data_dir: str = fields.flag(
-        "", "TFDS folder, also gs://; empty: the default of TFDS.", group="Machine"
+        "", "TFDS folder, local or gs://; default: that of TFDS.", group="Machine"
     )
     download: bool = fields.flag(
-        False, "Download and prepare the set if --data_dir lacks it.", group="Machine"
+        False, "Download and prepare the set if it is not in --data_dir.", group="Machine"
     )
     svhn_extra: bool = fields.flag(
         False, "Add the 531,131 extra images of SVHN to the unlabelled ones.", group="Data"
     )
     image_size: int = fields.flag(
-        0, "Resize to this height and width; 0: as is.", fields.at_least(0), group="Data"
+        0,
+        "Resize images to this height and width; 0: no resizing.",
+        fields.at_least(0),
+        group="Data",
     )
     channels: int = fields.flag(
         0,
-        "Turn images into grey (1) or RGB (3), without any alpha; 0: as they are, RGB for folders.",
+        "Convert images to grey (1) or RGB (3) without alpha; 0: unchanged, RGB for folders.",
         fields.expect(lambda value: value in (0, 1, 3), "0, 1 or 3"),
         group="Data",
     )
     skip_broken: bool = fields.flag(
-        False, "Leave out the files of a folder that are no image, and say which.", group="Data"
+        False, "Skip files of a folder that are not valid images, with a warning.", group="Data"
     )
     labels: int = fields.flag(
         1000,
-        "Number of labelled images; 0: all that have a label.",
+        "Number of labelled images; 0: all images that have a label.",
         fields.at_least(0),
         group="Data",
     )
     validation: float = fields.flag(
         0.1,
-        "Validation images, as a share of the labelled training set; unused where the set has a "
-        "validation part of its own.",
+        "Fraction of the labelled training set used for validation; not used if the set has its "
+        "own validation part.",
         fields.fraction,
         group="Data",
     )
     stratify: str = fields.flag(
         "balanced",
-        "As many labelled images in each class, or in proportion to the classes.",
+        "Labelled images: the same number per class, or proportional to the class sizes.",
         choices=("balanced", "proportional"),
         group="Data",
     )
     split_seed: int = fields.flag(
-        1, "Seed of the split into labelled and the rest.", fields.seed, group="Data"
+        1,
+        "Seed of the split into validation, labelled and unlabelled images.",
+        fields.seed,
+        group="Data",
     )
     split_file: str = fields.flag(
-        "", "Use the split of this file: split.json of another run.", group="Data"
+        "", "Use the split in this file: split.json of another run.", group="Data"
     )
     include_labeled: bool = fields.flag(
-        False, "Let labelled images be among the unlabelled ones, too.", group="Data"
+        False, "Use the labelled images as unlabelled images, too.", group="Data"
     )
     preprocessing: str = fields.flag(
         "scale",
@@ -85,32 +91,32 @@ class DataOptions:
     labeled_batch: int = fields.flag(50, "Labelled images per step.", fields.positive, group="Data")
     unlabeled_batch: int = fields.flag(
         50,
-        "Unlabelled images per step; the supervised method takes as many labelled ones instead.",
+        "Unlabelled images per step; --method=supervised uses as many labelled ones instead.",
         fields.at_least(0),
         group="Data",
     )
     augment_shift: int = fields.flag(
-        2, "Random shift by up to so many pixels.", fields.at_least(0), group="Data"
+        2, "Maximum random shift in pixels.", fields.at_least(0), group="Data"
     )
     augment_flip: bool = fields.flag(False, "Random horizontal flip.", group="Data")
     augment_noise: float = fields.flag(
-        0.0, "Standard deviation of pixel noise.", fields.at_least(0), group="Data"
+        0.0, "Standard deviation of Gaussian pixel noise.", fields.at_least(0), group="Data"
     )
     augment_granularity: str = fields.flag(
         "batch",
-        "One shift and flip per batch or per image.",
+        "Draw one shift and flip per batch or per image.",
         choices=("batch", "image"),
         group="Data",
     )
     memory_limit_gb: float = fields.flag(
         4.0,
-        "Larger sets are decoded once into --cache_dir and read from there.",
+        "Larger sets are decoded once into --cache_dir and memory-mapped.",
         fields.at_least(0),
         group="Machine",
     )
     cache_dir: str = fields.flag(
         "",
-        "Folder for decoded sets and fitted ZCA matrices; empty: ~/.cache/rat_tf.",
+        "Folder for decoded sets and ZCA matrices; default: ~/.cache/rat_tf.",
         group="Machine",
     )
 

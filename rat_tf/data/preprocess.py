@@ -1,4 +1,4 @@
-"""Preprocessing as Keras layers in front of the network: trained and exported alike."""
+"""Preprocessing as Keras layers in front of the network, the same in training and export."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rat_tf.data import cache, options, zca
 def build(config: options.DataOptions, data=None) -> tf.keras.layers.Layer:
     """The layer that --preprocessing names, from uint8 images to what the network sees.
 
-    `data`, as `rat_tf.data.load` returns it, is what gcn_zca is fitted to; without it the layer
-    waits for the weights of a checkpoint.
+    gcn_zca is fitted to `data`, as `rat_tf.data.load` returns it; without it the layer gets its
+    weights from a checkpoint.
     """
     if config.preprocessing == "scale":
         return Scale()

@@ -1,4 +1,4 @@
-"""Where images come from: what --dataset names, found first and checked, then read."""
+"""Finds and reads the set that --dataset names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Source:
 
 
 def find(config: options.DataOptions) -> listing.Listing:
-    """Looks for the set that --dataset names."""
+    """Finds the set that --dataset names."""
     if config.svhn_extra and config.dataset != "svhn":
         raise errors.UserError(
             f"--svhn_extra: expected --dataset=svhn, got --dataset={config.dataset}"
@@ -39,7 +39,7 @@ def find(config: options.DataOptions) -> listing.Listing:
 
 
 def read(found: listing.Listing, config: options.DataOptions) -> Source:
-    """Reads the images, into memory or, where there are too many, into the cache on disk."""
+    """Reads the images into memory or, if they are too large, into the cache on disk."""
     fits = found.bytes <= config.memory_limit_gb * 1e9
 
     def read_part(name):
@@ -69,5 +69,5 @@ def load(config: options.DataOptions) -> Source:
 
 
 def _labeled(found: Examples) -> Examples:
-    """Without the images that nothing can be compared with, such as ImageNet's test set."""
+    """Only the images with a label; those of ImageNet's test set, for one, have none."""
     return found.take(np.flatnonzero(found.labels != examples.UNLABELED))

@@ -19,9 +19,9 @@ PARTS = ("validation", "labeled", "unlabeled")
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """Disjoint indices into the training set whose content has this hash; together all of it.
+    """Disjoint indices into the training set with this hash, which they cover.
 
-    `validation` is empty where the set has a validation part of its own.
+    `validation` is empty if the set has its own validation part.
     """
 
     validation: np.ndarray
@@ -31,7 +31,7 @@ class Split:
 
     @property
     def digest(self) -> str:
-        """Names the split: the content and which image is in which part."""
+        """Identifies the split: the content of the set and the part of each image."""
         digest = hashlib.sha256(self.hash.encode())
         for part in PARTS:
             digest.update(getattr(self, part).astype("<i8").tobytes() + b"|")
@@ -44,14 +44,14 @@ class Split:
 
 
 def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:
-    """Finds out before any image is read what sizes alone tell about --labels and --validation."""
+    """Checks --labels and --validation against the sizes of the set, before reading it."""
     classes, available = len(listing.class_names), listing.train[0].size
     if config.split_file:
         labeled = len(read(config.split_file).labeled)
         if config.labels not in (0, labeled):
             raise errors.UserError(
                 f"--labels: {config.split_file} has {labeled} labelled images, got "
-                f"--labels={config.labels}; give the same number, or 0"
+                f"--labels={config.labels}; use the same number, or 0"
             )
         return
     if config.stratify == "balanced" and config.labels % classes:
@@ -64,7 +64,7 @@ def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:
     if config.labels > available:
         raise errors.UserError(
             f"--labels: expected at most the {available} images of {config.dataset} that have a "
-            f"label and are not for validation, got {config.labels}; 0 takes all of them"
+            f"label and are not for validation, got {config.labels}; 0 uses all of them"
         )
 
 
@@ -84,10 +84,10 @@ def split(source: sources.Source, config: options.DataOptions) -> Split:
         members = training[labels[training] == k]
         if len(members) < count or not count:
             raise errors.UserError(
-                f"--labels: {config.labels} labelled images ({config.stratify}) are {count} of "
+                f"--labels: {config.labels} labelled images ({config.stratify}) mean {count} of "
                 f"class {source.class_names[k]!r}, which has {len(members)} training images in "
-                f"{config.dataset} after {num_validation} for validation; each class needs one or "
-                "more, and --labels=0 takes all"
+                f"{config.dataset} after {num_validation} for validation; each class needs at "
+                "least one, and --labels=0 uses all"
             )
         chosen.append(members[:count])
     labeled = np.sort(np.concatenate(chosen))
@@ -97,18 +97,18 @@ def split(source: sources.Source, config: options.DataOptions) -> Split:
     _check_unlabeled(unlabeled, labeled, config)
     found = Split(validation, labeled, unlabeled, source.train.hash)
     for problem in _problems(found, source):
-        raise AssertionError(problem)  # a mistake of ours, not of the user
+        raise AssertionError(problem)  # a bug, not a user error
     return found
 
 
 def load(path: str, source: sources.Source, config: options.DataOptions) -> Split:
-    """The split that `Split.save` wrote, if it is of these very images."""
+    """Reads a split that `Split.save` wrote for these images."""
     split = read(path)
     if split.hash != source.train.hash:
         raise errors.UserError(
             f"--split_file: {path} splits a training set with hash {split.hash[:16]}…, but "
-            f"that of --dataset={config.dataset} has {source.train.hash[:16]}…: not the same "
-            "images, files or labels have changed since"
+            f"that of --dataset={config.dataset} has {source.train.hash[:16]}…: the images, files "
+            "or labels have changed"
         )
     for problem in _problems(split, source):
         raise errors.UserError(f"--split_file: {path}: {problem}")  # the first
@@ -117,7 +117,7 @@ def load(path: str, source: sources.Source, config: options.DataOptions) -> Spli
 
 
 def read(path: str) -> Split:
-    """The split in a file, of whatever images."""
+    """Reads a split, without comparing it with any images."""
     try:
         with open(path) as file:
             content = json.load(file)
@@ -125,7 +125,7 @@ def read(path: str) -> Split:
     except OSError as error:
         problems = [error.strerror]
     except (ValueError, RecursionError) as error:
-        problems = [f"found no JSON ({error})"]
+        problems = [f"found invalid JSON ({error})"]
     for problem in problems:
         raise errors.UserError(
             f"--split_file: expected a split.json with a hash and indices of {', '.join(PARTS)} "
@@ -136,7 +136,7 @@ def read(path: str) -> Split:
 
 
 def _misfits(content) -> Iterator[str]:
-    """What in the content of a file is not of the types that `Split.save` writes."""
+    """Content of a file that has not the types that `Split.save` writes."""
     if not isinstance(content, dict):
         yield f"found {reprlib.repr(content)}"
         return
@@ -147,7 +147,7 @@ def _misfits(content) -> Iterator[str]:
         if not isinstance(indices, list):
             yield f"found {reprlib.repr(indices)} as {part}"
             return
-        for index in indices:  # type, as True is an int, too; int64 is what they become
+        for index in indices:  # `type`, as True is an int, too; they become int64
             if type(index) is not int or not 0 <= index < 2**63:
                 yield f"found {reprlib.repr(index)} among the indices of {part}"
 
@@ -162,7 +162,7 @@ def _counts(labels, source, config) -> np.ndarray:
         return np.full(classes, config.labels // classes)
     exact = config.labels * sizes / max(len(labels), 1)
     counts = np.floor(exact).astype(int)
-    # The largest remainders get what rounding down has left.
+    # Rounding down leaves some over: the largest remainders get them.
     counts[np.argsort(counts - exact, kind="stable")[: config.labels - counts.sum()]] += 1
     return counts
 
@@ -173,14 +173,14 @@ def _num_validation(available: int, own: int, config) -> int:
     if not count and not own:
         raise errors.UserError(
             f"--validation: the best checkpoint is chosen on validation images, but "
-            f"{config.validation:g} of {available} labelled images is none; give more, or a set "
-            "with a validation part (a folder: validation/<class>/*)"
+            f"{config.validation:g} of {available} labelled images is none; use a larger share, or "
+            "a set with a validation part (a folder: validation/<class>/*)"
         )
     return count
 
 
 def _problems(split: Split, source: sources.Source) -> Iterator[str]:
-    """What is wrong with a split of these images: parts are disjoint, complete and usable."""
+    """What is wrong with a split of these images: parts must be disjoint, complete and usable."""
     size, labels = len(source.train), source.train.labels
     everything = np.concatenate([split.validation, split.labeled, split.unlabeled])
     outside = everything[everything >= size]
@@ -209,5 +209,5 @@ def _check_unlabeled(unlabeled, labeled, config: options.DataOptions) -> None:
         raise errors.UserError(
             f"--dataset={config.dataset}: the method needs unlabelled images, but all "
             f"{len(labeled)} training images are labelled (--labels={config.labels}); "
-            "--include_labeled uses these, too"
+            "--include_labeled uses these as unlabelled images, too"
         )

@@ -11,13 +11,13 @@ from rat_tf import errors
 from rat_tf.data import examples
 from rat_tf.data.examples import Examples
 
-LABELED, UNLABELED = 0, 1  # apart in the seeds of the two shuffles
-AHEAD = 2  # batches of a replica made in advance
-SMALL = 2048  # up to here sorting random numbers is faster than the shuffle of single indices
+LABELED, UNLABELED = 0, 1  # give the two shuffles different seeds
+PREFETCH = 2  # batches per replica
+SMALL = 2048  # up to this size, sorting random numbers is faster than shuffling indices
 
 
 def check_replicas(labeled_batch: int, unlabeled_batch: int, replicas: int) -> None:
-    """Uneven shares would bias the means over replicas: refuses them."""
+    """Refuses batches that do not divide evenly, which would bias means over replicas."""
     for flag, batch in (("labeled_batch", labeled_batch), ("unlabeled_batch", unlabeled_batch)):
         if batch % replicas:
             raise errors.UserError(
@@ -28,8 +28,8 @@ def check_replicas(labeled_batch: int, unlabeled_batch: int, replicas: int) -> N
 def indices(start, count: int, size: int, seed: int, stream: int) -> tf.Tensor:
     """Indices into `size` examples, int32 [count], from position `start` of the stream on.
 
-    The stream is a concatenation of epochs, each a permutation of its own (stateless, without
-    replacement). Batches are cut out of it and may reach over an epoch's end.
+    The stream is a concatenation of epochs, each with its own permutation (stateless, without
+    replacement). Batches are consecutive parts of it and may cross the end of an epoch.
     """
     start = tf.cast(start, tf.int64)
     first = start // size
@@ -71,20 +71,20 @@ def training(
     replicas: int = 1,
     first_replica: int = 0,
     all_replicas: int = 1,
-    prefetch: int = AHEAD,
+    prefetch: int = PREFETCH,
 ) -> tf.data.Dataset:
     """Endless ((images, labels), unlabelled images) of one replica after the other, from `start`.
 
     Batch sizes are global. Elements are those of `replicas` replicas, counted from
     `first_replica` out of `all_replicas`, in turn: each has its consecutive rows of the batch.
-    `prefetch` steps are made in advance.
+    `prefetch` steps are computed in advance.
     """
     check_replicas(labeled_batch, unlabeled_batch, all_replicas)
     ours, theirs = _Reader(labeled), _Reader(unlabeled)
 
     def share(turn, batch, size, stream):
         """Indices of one replica at one step."""
-        if not batch:  # then there may be no images, either
+        if not batch:  # then the set may be empty, too
             return tf.zeros([0], tf.int32)
         step, replica = turn // replicas, first_replica + turn % replicas
         each = batch // all_replicas
@@ -95,7 +95,7 @@ def training(
         other = share(turn, unlabeled_batch, len(unlabeled), UNLABELED)
         return (ours.images(index), ours.labels(index)), theirs.images(other)
 
-    # Endless by its type, so that a cluster of workers keeps the static shapes of the batches.
+    # An infinite dataset, so that a cluster of workers keeps the static batch shapes.
     dataset = tf.data.Dataset.counter(start * replicas).map(element)
     return dataset.prefetch(prefetch * replicas).with_options(_options())
 
@@ -110,20 +110,20 @@ def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
 
     dataset = tf.data.Dataset.range(0, len(found), batch).map(element)
     options = _options()
-    # There are no files to be shared out among workers, only elements.
+    # There are no files to shard, only elements.
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    return dataset.prefetch(AHEAD).with_options(options)
+    return dataset.prefetch(PREFETCH).with_options(options)
 
 
 def _options() -> tf.data.Options:
-    """One thread for the few short operations of a batch: sharing them out takes longer."""
+    """One thread for the few short operations of a batch: more threads take longer."""
     options = examples.options()
     options.threading.private_threadpool_size = 1
     return options
 
 
 class _Reader:
-    """Examples as tensors; pixels are shared, not copied, until rows of them are asked for."""
+    """Examples as tensors; pixels are shared, not copied, until rows are read."""
 
     def __init__(self, found: Examples):
         self._pixels = examples.as_tensor(found.pixels)

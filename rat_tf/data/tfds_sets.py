@@ -1,5 +1,4 @@
-"""Image classification sets of TensorFlow Datasets: prepared ones are used, nothing is fetched
-unless --download asks for it."""
+"""Image classification sets of TensorFlow Datasets; nothing is downloaded without --download."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from rat_tf import errors
 from rat_tf.data import examples, listing, options
 
 NAMES = {"svhn": "svhn_cropped", "cifar10": "cifar10", "cifar100": "cifar100"}
-UNLABELED_SPLITS = ("unlabelled", "unlabeled")  # as STL-10 has
+UNLABELED_SPLITS = ("unlabelled", "unlabeled")  # STL-10 has one
 
 
 def find(config: options.DataOptions) -> listing.Listing:
@@ -55,22 +54,22 @@ def find(config: options.DataOptions) -> listing.Listing:
 
 
 def _builder(config: options.DataOptions) -> tfds.core.DatasetBuilder:
-    """The prepared set, of whatever version is on disk."""
+    """The prepared set, in the version that is on disk."""
     name = NAMES.get(config.dataset) or config.dataset.partition(":")[2]
     data_dir = os.path.expanduser(config.data_dir) or None
     if not re.fullmatch(r"\w+([/:].+)?", name):
         raise errors.UserError(
-            f"--dataset={config.dataset}: expected a name as TFDS has them, such as tfds:mnist or "
+            f"--dataset={config.dataset}: expected the name of a TFDS set, such as tfds:mnist or "
             f"tfds:<set>/<config>:<version>, got {name!r}"
         )
     if data_dir and data_dir.startswith("gs://"):
-        _check_network(f"--data_dir={data_dir}: there is no network to read it")
+        _check_network(f"--data_dir={data_dir}: no network connection to read it")
     try:
         with _quiet():
             return read_only_builder.builder_from_files(name, data_dir=data_dir)
     except tfds.core.DatasetNotFoundError:
         pass
-    except Exception as error:  # whatever TFDS raises on files it did not write
+    except Exception as error:  # TFDS can raise anything on foreign files
         raise errors.UserError(
             f"--dataset={config.dataset}: cannot read {name} in --data_dir={data_dir}: {error}"
         ) from error
@@ -81,18 +80,18 @@ def _builder(config: options.DataOptions) -> tfds.core.DatasetBuilder:
     command = f"python -m rat_tf.data --dataset={config.dataset}"
     command += f" --data_dir={data_dir}" if data_dir else ""
     raise errors.UserError(
-        f"--dataset={config.dataset}: expected {name}, prepared by TFDS, in {where}; it is not "
-        f"there. Give the --data_dir that has it, or download and prepare it: {command} --download"
+        f"--dataset={config.dataset}: expected {name}, prepared by TFDS, in {where}, but it is "
+        f"not there. Set --data_dir, or download and prepare it: {command} --download"
     )
 
 
 def _check_network(message: str) -> None:
-    """Refuses within seconds what TFDS and TensorFlow would retry for minutes."""
+    """Fails within seconds; TFDS and TensorFlow would retry for minutes."""
     try:
-        # Not urlopen, which would keep the proxies of this moment for the whole process.
+        # Not urlopen, which would fix the proxies for the whole process.
         urllib.request.build_opener().open("https://storage.googleapis.com", timeout=5)
     except urllib.error.HTTPError:
-        pass  # somebody answered
+        pass  # the network works
     except OSError as error:
         raise errors.UserError(f"{message}: {error}") from error
 
@@ -100,7 +99,7 @@ def _check_network(message: str) -> None:
 def _download(name: str, data_dir: str | None, config) -> tfds.core.DatasetBuilder:
     _check_network(
         f"--download: {name} is not prepared in --data_dir={data_dir or ''} and there is no "
-        "network to fetch it from"
+        "network connection to download it"
     )
     try:
         builder = tfds.builder(name, data_dir=data_dir)
@@ -137,13 +136,13 @@ def _image_shape(builder, image_key: str, config) -> tuple[int, int, int]:
         )
     if not size and not (height and width):
         raise errors.UserError(
-            f"--image_size: the images of {config.dataset} differ in size; say which to resize to"
+            f"--image_size: images of {config.dataset} differ in size; set the size to resize to"
         )
     return (size or height, size or width, config.channels or depth)
 
 
 def _batches(builder, split, image_key, label_key, labeled, config) -> Iterator[tuple]:
-    """Decodes a split in the order of its records, so that an index means the same everywhere."""
+    """Decodes a split in the order of its records, so that indices are reproducible."""
     with _quiet():
         dataset = builder.as_dataset(
             split=split,
@@ -192,7 +191,7 @@ def _damaged(builder, split: str) -> str:
 
 
 def _files(builder, split: str) -> list:
-    """Name, length and time of each file of a split: they change if the set is prepared anew."""
+    """Name, length and time of each file of a split: they change if the set is prepared again."""
     paths = [str(path) for path in builder.info.splits[split].filepaths]
     stats = [tf.io.gfile.stat(path) for path in paths]
     return [(path, stat.length, stat.mtime_nsec) for path, stat in zip(paths, stats)]
@@ -200,7 +199,7 @@ def _files(builder, split: str) -> list:
 
 @contextlib.contextmanager
 def _quiet():
-    """Without TFDS's log of each step and its warnings about its own deprecations."""
+    """Hides TFDS's log messages and deprecation warnings."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:

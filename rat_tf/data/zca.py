@@ -1,10 +1,10 @@
-"""Global contrast normalisation and ZCA whitening, fitted in float64 and kept in a cache.
+"""Global contrast normalisation and ZCA whitening, fitted in float64 and cached.
 
     gcn(x) = 55 (x - x̄) / max(‖x - x̄‖, 1e-10)            for each image, over all its values
     matrix = U diag(1/√(S + 1e-10)) Uᵀ  with  U diag(S) Uᵀ = cov(gcn(x)) + 0.1 I
 
-The statistics are those of the whole training set, validation images included, as in the code the
-paper's baselines come from.
+The statistics are those of the whole training set, validation images included, as in the code of
+the paper's baselines.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCALE = 55.0
 SMALLEST_NORM = 1e-10
 REGULARIZER = 0.1
 SMALLEST_VARIANCE = 1e-10
-LARGEST = 12_288  # values per image, 64×64×3: beyond, the decomposition takes hours and many GB
+MAX_VALUES = 12_288  # per image, 64×64×3: beyond, the decomposition takes hours and many GB
 BLOCK = 2_000
 
 
@@ -55,12 +55,13 @@ def fit(train: examples.Examples) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(image_shape) -> None:
-    """Refuses images that are too large, before they are read and a matrix is made for them."""
+    """Refuses images that are too large, before they are read."""
     size = int(np.prod(image_shape))
-    if size > LARGEST:
+    if size > MAX_VALUES:
         raise errors.UserError(
-            f"--preprocessing=gcn_zca: expected images of at most {LARGEST} values, got {size} "
-            f"({'×'.join(map(str, image_shape))}); lower --image_size or use --preprocessing=scale"
+            f"--preprocessing=gcn_zca: expected images of at most {MAX_VALUES} values, got {size} "
+            f"({'×'.join(map(str, image_shape))}); use a smaller --image_size, or "
+            "--preprocessing=scale"
         )
 
 
@@ -74,14 +75,16 @@ def fitted(train: examples.Examples, cache_dir: str) -> tuple[np.ndarray, np.nda
     cached = _load(path, key, size)
     if cached:
         return cached
-    logging.warning("fitting ZCA to %d images, once, for %s", len(train), path)
+    logging.warning("fitting ZCA to %d images, once; cached in %s", len(train), path)
     mean, matrix = (array.astype(np.float32) for array in fit(train))
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with files.writing(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, mean=mean, matrix=matrix, key=key)
-    except OSError as error:  # the matrix is none the worse
-        logging.warning("--cache_dir: cannot keep the ZCA in %s: %s", path, error.strerror or error)
+    except OSError as error:  # the matrix can be used without the cache
+        logging.warning(
+            "--cache_dir: cannot cache the ZCA matrix in %s: %s", path, error.strerror or error
+        )
     return mean, matrix
 
 
@@ -93,11 +96,11 @@ def _load(path: str, key: str, size: int) -> tuple[np.ndarray, np.ndarray] | Non
             whole = str(content["key"]) == key
     except FileNotFoundError:
         return None
-    except Exception as error:  # whatever a damaged file raises
+    except Exception as error:  # a damaged file can raise anything
         problem = "cannot be read" if cache.is_refusal(error) else "is damaged"
-        logging.warning("--cache_dir: %s %s and fitted again: %s", path, problem, error)
+        logging.warning("--cache_dir: %s %s; fitting again: %s", path, problem, error)
         return None
     if whole and mean.shape == (size,) and matrix.shape == (size, size):
         return mean, matrix
-    logging.warning("%s holds something else and is fitted again", path)
+    logging.warning("%s does not match; fitting again", path)
     return None

@@ -1,6 +1,6 @@
 """Many runs: the plan of a sweep, the paper's rows, results, their comparison and tables.
 
-Modules are loaded when they are asked for.
+Modules are imported on first use.
 """
 
 import lazy_loader

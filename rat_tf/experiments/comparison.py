@@ -1,4 +1,4 @@
-"""From groups of runs to the lines of the paper's tables, with the paper's numbers beside them."""
+"""Compares groups of runs with each other and with the paper: the lines of its tables."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rat_tf import config as config_lib
 from rat_tf.config import flag_values
 from rat_tf.experiments import paper, results
 
-#: Seeds that a row needs to be called the best.
-ENOUGH = 3
-SHOWN = 10  # of the rows that are not in a table
+#: Seeds that a row needs to be marked as the best.
+MIN_SEEDS = 3
+SHOWN = 10  # rows that a remark lists
 #: Flags that make results comparable: the same task, network and length of training. Runs that
 #: differ in one of them are never in one table.
 BENCHMARK = (
@@ -27,20 +27,20 @@ NAMES = {
 
 @dataclasses.dataclass
 class Line:
-    """One row of a table. `group` is None where there are no runs, `row` where no paper."""
+    """One row of a table. `group` is None without runs, `row` without a number of the paper."""
 
     name: str
     labels: int
     group: results.Group | None
     row: paper.Row | None
-    unlike: tuple[str, ...] = ()  # flags that are not those of the paper's row
+    unlike: tuple[str, ...] = ()  # flags that differ from the paper's row
     best: bool = False
     behind: float | None = None  # points behind the best that has enough seeds
     p_behind: float | None = None
 
     @property
     def enough(self) -> bool:
-        return self.group is not None and len(self.group.results) >= ENOUGH
+        return self.group is not None and len(self.group.results) >= MIN_SEEDS
 
 
 @dataclasses.dataclass
@@ -52,7 +52,7 @@ class Section:
 
 
 def identity(config: config_lib.Config) -> tuple:
-    """What makes a config that of a certain row of the paper, under whatever protocol."""
+    """What identifies a row of the paper, under any protocol."""
     ramped = bool(config.epsilon_rampup)
     transforms = results.transforms_text(config)
     return config.dataset, config.labels, config.method, transforms, ramped, bool(config.mixup)
@@ -61,7 +61,7 @@ def identity(config: config_lib.Config) -> tuple:
 def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
     """The tables of these groups, and what was left out of them.
 
-    With `table`, a key of `paper.TABLES`, only the rows of that table, those without runs too.
+    With `table`, a key of `paper.TABLES`, only the rows of that table, also without runs.
     """
     rows = _references(table)
     by_benchmark: dict[tuple, list[Line]] = {}
@@ -99,7 +99,7 @@ def _references(table: str) -> dict[tuple, tuple]:
 
 
 def _elsewhere(groups: list[results.Group], title: str) -> str:
-    """One remark for all that is not in the table: there may be hundreds of such runs."""
+    """One remark about all runs that are not in the table: there may be hundreds."""
     count = sum(len(group.results) for group in groups)
     shown = [group.results[0].folder for group in groups[:SHOWN]]
     more = f" and {len(groups) - SHOWN} other rows" if groups[SHOWN:] else ""
@@ -107,13 +107,13 @@ def _elsewhere(groups: list[results.Group], title: str) -> str:
 
 
 def _place(line: Line) -> int:
-    """Where a method stands among the others, the paper's order."""
+    """The position of a method in the paper's order."""
     order = {name: number for number, name in enumerate(NAMES)}
     return order.get(line.group.config.method, len(order)) if line.group else 0
 
 
 def _unlike(config, reference) -> tuple[str, ...]:
-    """The flags of a run that are not those of the paper's row, with the paper's values."""
+    """The flags of a run that differ from the paper's row, with the paper's values."""
     ours, theirs = results.protocol(config), results.protocol(reference)
     return tuple(
         f"--{name}={ours[name]} (paper: {theirs[name]})"
@@ -123,7 +123,7 @@ def _unlike(config, reference) -> tuple[str, ...]:
 
 
 def _title(config: config_lib.Config) -> str:
-    """SVHN, wrn-28-2, 500,000 steps, and what else is not the default."""
+    """SVHN, wrn-28-2, 500,000 steps, and other flags without their default."""
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     defaults |= {"preprocessing": "gcn_zca"} if config.dataset == "cifar10" else {}
     parts = [paper.DATASETS.get(config.dataset, config.dataset), config.network]
@@ -150,7 +150,7 @@ def _add_missing(found: list[Section], rows) -> None:
 
 
 def _tell_apart(lines: list[Line]) -> None:
-    """Adds to equal names the flags in which their runs differ, the number of labels apart."""
+    """Adds to equal names the flags in which their runs differ, besides the number of labels."""
     same = collections.defaultdict(list)
     for line in lines:
         if line.group:
@@ -169,7 +169,7 @@ def _tell_apart(lines: list[Line]) -> None:
 def _compare(lines: list[Line]) -> None:
     """Finds the best for each number of labels, and how far the others are behind it.
 
-    Only a row with enough seeds is compared with; it is the best if no row at all has a lower mean.
+    Rows are compared with the lowest mean over enough seeds, the best if no row has a lower one.
     """
     for labels in {line.labels for line in lines}:
         here = [line for line in lines if line.labels == labels and line.group]

@@ -1,4 +1,4 @@
-"""What the figures of a report show: errors against labels, and validation errors against steps."""
+"""The data of a report's figures: error against labels, validation error against steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 def against_labels(lines) -> tuple[dict, dict]:
     """Ours and the paper's (labels, mean, std) by name, as in Figure 2 of the paper.
 
-    A method with one number of labels only is a point and no line: it is in the table alone.
+    A method with a single number of labels has no line; it is only in the table.
     """
     ours: dict[str, list] = {}
     theirs: dict[str, list] = {}
@@ -31,8 +31,8 @@ def against_labels(lines) -> tuple[dict, dict]:
 def training(lines) -> dict[int, dict[str, tuple]]:
     """By number of labels and name: steps, and mean and std of the validation error in %.
 
-    The error is that of the weights that the run is judged by. Steps are those that all seeds
-    have; runs without metrics.csv have no curve.
+    The error is that of the weights that --evaluate names, at the steps that all seeds have. Runs
+    without metrics.csv have no curve.
     """
     panels: dict[int, dict[str, tuple]] = {}
     for line in lines:

@@ -1,4 +1,4 @@
-"""The runs of a sweep: how far each is, whether its data are there, and training them in turn."""
+"""Executes a sweep: the state of each run, a check of the data, and training one by one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FINISHED, PARTIAL, NEW = "finished", "partial", "new"
 
 
 def state(run: plan.Planned) -> tuple[str, str]:
-    """How far a run is, and a word about it; a `UserError` if its folder is no place for it."""
+    """The state of a run with a detail; a `UserError` if its folder cannot be used."""
     folder = training.run_folder.Run(run.config.run_dir)
     folder.check(run.config)
     try:
         result = folder.finished()
     except json.JSONDecodeError as error:
-        raise errors.UserError(f"{folder.result}: no JSON ({error}); remove it?") from None
+        raise errors.UserError(f"{folder.result}: not valid JSON ({error}); remove it") from None
     if result:
         error = result.get("test_error")
         return FINISHED, "" if error is None else f"test error {error:.2%}"
@@ -39,7 +39,7 @@ def state(run: plan.Planned) -> tuple[str, str]:
 
 
 def check(planned: list[plan.Planned]) -> list[tuple[str, str]]:
-    """The states of all runs; refuses the sweep if one of the folders is another run's."""
+    """The states of all runs; a `UserError` if the folder of one cannot be used."""
     found, wrong = [], []
     for run in planned:
         try:
@@ -48,14 +48,14 @@ def check(planned: list[plan.Planned]) -> list[tuple[str, str]]:
             wrong.append(str(error))
     if wrong:
         raise errors.UserError(
-            f"{len(wrong)} of {len(planned)} runs cannot be made; another --runs may help\n"
+            f"{len(wrong)} of {len(planned)} runs cannot be trained; another --runs may help\n"
             + "\n".join(wrong)
         )
     return found
 
 
 def listing(planned: list[plan.Planned], states: list[tuple[str, str]]) -> str:
-    """One line per run: state, folder, the flags in which the runs differ; then what they share."""
+    """One line per run: state, folder, the flags in which the runs differ; then shared flags."""
     texts = collections.defaultdict(set)
     for run in planned:
         for flag, text in run.flags.items():
@@ -68,14 +68,14 @@ def listing(planned: list[plan.Planned], states: list[tuple[str, str]]) -> str:
         lines.append(f"{name:<9} {run.config.run_dir:<{width}}  {shown}  {detail}".rstrip())
     if shared:
         flags_text = " ".join(f"--{flag}={text}" for flag, text in shared.items())
-        lines.append(f"all whose method has a use for them: {flags_text}")
+        lines.append(f"shared flags, where the method uses them: {flags_text}")
     counts = collections.Counter(name for name, _ in states)
     summary = ", ".join(f"{counts[name]} {name}" for name in (FINISHED, PARTIAL, NEW))
     return "\n".join([*lines, f"{len(planned)} runs: {summary}"])
 
 
 def check_data(planned: list[plan.Planned]) -> None:
-    """Looks for every data set before the first run; what is to be downloaded comes later."""
+    """Finds every data set before the first run, except those to be downloaded."""
     seen = set()
     for run in planned:
         config = run.config
@@ -87,13 +87,13 @@ def check_data(planned: list[plan.Planned]) -> None:
 
 
 def execute(run: plan.Planned) -> str | None:
-    """Trains one run in a process of its own, its output into <run folder>.log; what went wrong."""
-    log = run.config.run_dir + ".log"  # beside the folder, which must be empty at first
+    """Trains one run in its own process, with output to <run folder>.log; returns any error."""
+    log = run.config.run_dir + ".log"  # next to the run folder, which must be empty at first
     os.makedirs(os.path.dirname(log), exist_ok=True)
     command = [sys.executable, *TRAIN, *run.arguments()]
     with open(log, "ab") as file:
         start = file.tell()
-        # A session of its own: Ctrl-C reaches us alone, and we ask the run to save and end.
+        # In a new session: Ctrl-C reaches only this process, which asks the run to save and stop.
         process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
         try:
             status = process.wait()
@@ -111,7 +111,7 @@ def execute(run: plan.Planned) -> str | None:
 
 
 def execute_all(planned: list[plan.Planned], states: list[tuple[str, str]]) -> dict[str, str]:
-    """Trains what is not finished; the failures by run folder."""
+    """Trains the unfinished runs; returns the failures by run folder."""
     waiting = [run for run, (name, _) in zip(planned, states) if name != FINISHED]
     failures = {}
     for number, run in enumerate(waiting, start=1):

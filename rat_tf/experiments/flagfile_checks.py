@@ -1,4 +1,4 @@
-"""Checks of flagfiles: are they what the paper says, and does each train a step?"""
+"""Checks of flagfiles: does each match the paper, and does it train a step?"""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rat_tf.transforms import spec
 BATCH = 4
 SHAPES = {"digits": (8, 8, 1)}  # all others: 32x32 RGB
 CLASSES = {"cifar100": 100}
-SHARED = "shared.cfg"  # nested by rows and no experiment of its own
+SHARED = "shared.cfg"  # included by rows, not an experiment itself
 
 
 def files() -> list[str]:
-    """Every flagfile that describes an experiment, of the current folder or of the package."""
+    """Every flagfile that describes an experiment, in the current folder or the package."""
     found = flagfiles.names("." if os.path.isdir("configs") else flagfiles.root())
     return [path for path in found if os.path.basename(path) != SHARED]
 
@@ -45,7 +45,7 @@ def problems(path: str, step: bool = True, **changes) -> list[str]:
 
 
 def deviations(path: str, config: config_lib.Config) -> list[str]:
-    """Flags that are not what the paper says; none for a file that is not a row of the paper."""
+    """Flags that differ from the paper; none for a file that is not a row of the paper."""
     row = _row(path)
     if row is None:
         return []
@@ -57,12 +57,12 @@ def deviations(path: str, config: config_lib.Config) -> list[str]:
         elif flag == "xi" and value is not None:
             value = value.value
         if value != wanted:
-            found.append(f"--{flag}: the paper has {wanted}, the file {value}")
+            found.append(f"--{flag}: expected {wanted} as in the paper, got {value}")
     return found
 
 
 def missing_promises(path: str) -> list[str]:
-    """What the opening comment of a row's flagfile must say and does not."""
+    """What is missing in the opening comment of a row's flagfile."""
     row = _row(path)
     if row is None:
         return []
@@ -71,17 +71,17 @@ def missing_promises(path: str) -> list[str]:
     comment = " ".join(lines)
     numbers = [name[len("table") :] for name in paper.tables_of(row.path, row.labels)]
     wanted = [f"{row.shown} %", f"{row.labels:,} labels", *numbers]
-    return [f"its comment does not say {text!r}" for text in wanted if text not in comment]
+    return [f"expected {text!r} in the comment" for text in wanted if text not in comment]
 
 
 def failures(config: config_lib.Config) -> list[str]:
-    """Builds the model and takes one step; what went wrong."""
+    """Builds the model and trains one step; returns what went wrong."""
     try:
         loss, moved = one_step(config)
-    except Exception as error:  # whatever it is, the other files are still to be tried
-        return [f"no training step: {type(error).__name__}: {error}"]
+    except Exception as error:  # so that the other files are still checked
+        return [f"the training step failed: {type(error).__name__}: {error}"]
     if not np.isfinite(loss):
-        return [f"a training step has the loss {loss}"]
+        return [f"the loss of a training step is {loss}"]
     return [] if moved else ["a training step changes no weight"]
 
 
@@ -94,7 +94,7 @@ def one_step(config: config_lib.Config) -> tuple[float, bool]:
     batch = tf.nest.map_structure(
         tf.constant, ((images.labeled.images, images.labeled.labels), unlabeled)
     )
-    observed = model.train_step(batch)  # eagerly: tracing would take most of the time
+    observed = model.train_step(batch)  # eager: tracing would take most of the time
     moved = any(
         not np.array_equal(old, new.numpy())
         for old, new in zip(before, model.network.trainable_variables)
@@ -124,11 +124,11 @@ def _row(path: str) -> paper.Row | None:
 
 
 def check(steps: bool) -> int:
-    """Tries every flagfile; the number of those with something wrong."""
+    """Checks every flagfile; returns the number of those with a problem."""
     found = files()
     wrong = sorted({row.path for row in paper.rows()} - set(found))
     for path in wrong:
-        print(f"{path}: missing, a row of the paper")
+        print(f"{path}: missing; it is a row of the paper")
     with tempfile.TemporaryDirectory() as folder:
         for path in found:
             # One cache for all: the ZCA matrix of the random images is fitted once.

@@ -1,6 +1,6 @@
 """The paper's hyper-parameters, copied from its text and not from our flags' defaults.
 
-`expected` says for one flagfile of the paper what its flags must be; `python -m rat_tf.configs
+`expected` gives the flags that a flagfile of the paper must have; `python -m rat_tf.configs
 --check` compares the two.
 """
 
@@ -36,7 +36,7 @@ UNRAMPED = {
     ("cifar10", "rat_epsilon1"): {"noise": 6.0, "affine": 1.0},
 }
 
-#: The check marks of Table 3; every RAT has the noise, too.
+#: The check marks of Table 3; every RAT has noise, too.
 COMPOSITIONS = {
     "vat": (),
     "random": ("affine",),
@@ -118,7 +118,7 @@ MIXMATCH_WEIGHT = {"cifar10": 75.0, "svhn": 250.0}
 
 
 def expected(dataset: str, config: str) -> dict:
-    """What the flags of configs/paper/<dataset>/<config>.cfg must be.
+    """The flags that configs/paper/<dataset>/<config>.cfg must have.
 
     "transforms" is a dictionary of ε by name, in the order of application.
     """
@@ -132,7 +132,7 @@ def expected(dataset: str, config: str) -> dict:
         return {**shared, **MIXMATCH, **own}
     method = config.partition("_")[0]
     searching = {**VAT_AND_RAT, "method": method, "mixup": False, "ema_decay": 0.0}
-    if method == "random":  # the same parameters, those of the search apart
+    if method == "random":  # the same parameters, without those of the search
         for flag in ("xi", "power_iterations", "ascent"):
             searching[flag] = None
     ramped = (dataset, config) in RAMPED
@@ -145,7 +145,7 @@ def expected(dataset: str, config: str) -> dict:
 
 
 def epsilons(dataset: str, config: str) -> dict[str, float]:
-    """ε by transformation. The paper gives no order but for "(6, 0.6)": the noise comes first."""
+    """ε by transformation. The paper gives an order only by "(6, 0.6)": noise comes first."""
     for special in (RAMPED, UNRAMPED):
         if (dataset, config) in special:
             return special[dataset, config]

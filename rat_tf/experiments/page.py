@@ -10,7 +10,7 @@ import re
 from rat_tf import files, plots, training
 from rat_tf.experiments import comparison, curves, paper, tables
 
-EXAMPLES = 12  # runs of which the page shows adversarial examples
+EXAMPLES = 12  # runs whose adversarial examples are shown
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff }
@@ -27,7 +27,7 @@ code { font-size: .9em; overflow-wrap: anywhere }
 
 
 def write(output: str, sections, problems, table: paper.Table | None) -> None:
-    """All files of the report."""
+    """Writes all files of the report."""
     os.makedirs(output, exist_ok=True)
     made = [tables.tables(section) for section in sections]
     flat = [one for several in made for one in several]
@@ -58,7 +58,7 @@ def _count(sections) -> int:
 
 
 def _figures(output: str, section: comparison.Section) -> list[tuple[str, str]]:
-    """Draws what there is to draw of a section; paths and titles."""
+    """Draws the figures of a section; returns paths and titles."""
     stem = re.sub(r"\W+", "-", section.title).strip("-")
     drawn = []
     ours, theirs = curves.against_labels(section.lines)
@@ -97,7 +97,7 @@ def _examples(sections) -> list[str]:
 
 
 def _image(path: str, title: str) -> str:
-    """Within the page itself, so that it can be sent as one file."""
+    """Embedded in the page, so that it can be sent as one file."""
     with open(path, "rb") as file:
         data = base64.b64encode(file.read()).decode()
     title = html.escape(title)
@@ -106,7 +106,7 @@ def _image(path: str, title: str) -> str:
 
 def _page(title: str, counts: str, problems, body: list[str]) -> str:
     listed = "".join(f"<li><code>{html.escape(problem)}</code></li>" for problem in problems)
-    newline = "\n"  # no backslash may stand in the braces below before Python 3.12
+    newline = "\n"  # before Python 3.12 braces cannot contain a backslash
     remarks = f'<h2 class="bad">Remarks</h2><ul>{listed}</ul>' if problems else ""
     return f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>

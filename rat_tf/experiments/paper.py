@@ -1,6 +1,6 @@
-"""What the paper reports: the rows of its tables, the flagfile of each, and its hyper-parameters.
+"""The paper's results: the rows of its tables, and the flagfile of each.
 
-Tables are numbered as they come out in print: 1 and 2 hold ε and the parameters of VAT and RAT, 3
+Tables are numbered as in print: 1 and 2 hold ε and the parameters of VAT and RAT, 3
 the compositions, 4 the ε-rampup, 5 the baselines; in the appendix 6 holds the baselines'
 parameters, 7 and 8 MixMatch, 9 and 10 the numbers behind Figure 2. Errors are in %.
 """
@@ -19,14 +19,14 @@ FIGURE_LABELS = (250, 500, 1000, 2000, 4000, 8000)
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One number of a table: which flagfile makes it, with how many labels, and what it is."""
+    """One number of a table: its flagfile, number of labels, mean and standard deviation."""
 
     config: str
     dataset: str
     labels: int
     name: str
     mean: float
-    std: float | None  # None where the paper gives none
+    std: float | None  # None if the paper gives none
 
     @property
     def path(self) -> str:
@@ -197,7 +197,7 @@ TABLES["mixmatch"] = Table(
 )
 
 
-#: One name for each flagfile, where several tables are put together, in the order to show them.
+#: One name for each flagfile, for tables that are combined, in the order to show them.
 NAMES = {
     **_METHODS,
     "vat_epsilon10": _RAMPS["vat_epsilon10"],
@@ -207,7 +207,7 @@ NAMES = {
 
 
 def rows() -> list[Row]:
-    """Every row once per flagfile and number of labels, whatever tables it stands in."""
+    """Every row once per flagfile and number of labels, over all tables."""
     found = {}
     for table in TABLES.values():
         for row in table.rows:
@@ -225,7 +225,7 @@ def table(name: str) -> Table:
 
 
 def tables_of(path: str, labels: int) -> list[str]:
-    """The numbered tables in which a flagfile's result stands."""
+    """The numbered tables that contain a flagfile's result."""
     return [
         name
         for name, table in TABLES.items()

@@ -1,4 +1,4 @@
-"""From what a sweep asks for to the list of its runs, all checked, each with its folder."""
+"""Plans a sweep: the list of its runs, all checked, each with its own folder."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rat_tf.config import cli, flag_values, ranges
 from rat_tf.experiments import paper
 
 FIELDS = config_lib.FLAGS
-#: Flags that a row of the paper has values for; given beside --paper they select rows.
+#: Flags that the rows of the paper set; together with --paper they select rows.
 SELECTING = ("dataset", "method", "labels")
-#: Flags that the name of a run folder has a place for already.
+#: Flags that the name of a run folder shows anyway.
 NAMED = ("method", "labels", "seed")
 
 
@@ -67,8 +67,8 @@ def plan(
 ) -> list[Planned]:
     """The runs of all combinations.
 
-    A flag that a run's method has no use for is left out of that run, and two runs that are then
-    the same are one. A flag that no run has a use for is a mistake.
+    A flag that a run's method does not use is dropped from that run, and runs that are then equal
+    are merged. A flag that no run uses is an error.
     """
     _check(given, varied)
     found = list(_combinations(flagfiles, given, varied, root, split_per_seed))
@@ -78,9 +78,11 @@ def plan(
 def _check(given: dict[str, str], varied: dict[str, list[str]]) -> None:
     for name in given:
         if name in varied:
-            raise errors.UserError(f"--{name} is given and varied")
+            raise errors.UserError(f"--{name}: both given and varied")
         if name == "run_dir":
-            raise errors.UserError("--run_dir: the runs of a sweep have one each, see --runs")
+            raise errors.UserError(
+                "--run_dir: not used by rat_tf.sweep; every run has its own, see --runs"
+            )
 
 
 def _combinations(flagfiles, given, varied, root, split_per_seed):
@@ -90,7 +92,7 @@ def _combinations(flagfiles, given, varied, root, split_per_seed):
 
 
 def _distinct(planned: list[Planned], asked) -> list[Planned]:
-    """Each run once, and a folder for each; refuses an `asked` flag that no run has a use for."""
+    """The runs without duplicates; a `UserError` for an `asked` flag that no run uses."""
     for name in asked:
         if not any(name in run.flags for run in planned):
             raise errors.UserError(f"--{name}: not used by any method of the sweep")
@@ -102,7 +104,9 @@ def _distinct(planned: list[Planned], asked) -> list[Planned]:
             continue
         found[same] = run
         if folders.setdefault(run.config.run_dir, run) is not run:
-            raise errors.UserError(f"--vary: two different runs would be {run.config.run_dir}")
+            raise errors.UserError(
+                f"--vary: two different runs share the folder {run.config.run_dir}"
+            )
     return list(found.values())
 
 
@@ -118,7 +122,7 @@ def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
     extras = {name: flags[name] for name in varied if name in flags and name not in NAMED}
     if split_per_seed:
         if "split_seed" in varied:
-            raise errors.UserError("--split_per_seed: --split_seed is varied already")
+            raise errors.UserError("--split_per_seed: --split_seed is already varied")
         values["split_seed"] += values["seed"]
         extras["split_seed"] = flags["split_seed"] = str(values["split_seed"])
     config = flag_values.to_config(values, given=flags)
@@ -135,7 +139,7 @@ def plan_paper(
     rows = paper.table(name).rows
     for flag in SELECTING:
         if flag in varied:
-            raise errors.UserError(f"--vary: --{flag} is what the rows of --paper={name} say")
+            raise errors.UserError(f"--vary: --{flag} is set by the rows of --paper={name}")
     selected = {flag: given[flag] for flag in SELECTING if flag in given}
     others = {flag: text for flag, text in given.items() if flag not in SELECTING}
     _check(others, varied)
@@ -152,5 +156,5 @@ def plan_paper(
         found += _combinations((row.path,), flags, varied, root, split_per_seed)
     if not found:
         wanted = ", ".join(f"--{flag}={text}" for flag, text in selected.items())
-        raise errors.UserError(f"--paper={name} has no row with {wanted}")
+        raise errors.UserError(f"--paper={name}: no row with {wanted}")
     return _distinct(found, {**others, **varied})

@@ -1,7 +1,7 @@
 """The results of many runs: read from their folders, grouped by protocol, with their statistics.
 
-Errors are in %. Standard deviations are those of a sample (n - 1). Nothing is left out in silence:
-whatever cannot be used is a line of text among the problems.
+Errors are in %. Standard deviations are those of a sample (n - 1). Nothing is dropped silently:
+everything that cannot be used is listed among the problems.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rat_tf.experiments import paper
 from rat_tf.training import run_folder
 
 PAPER_SEEDS = 5
-#: What may differ between runs of one row: the seeds, and where things were computed.
+#: Flags that may differ between runs of one row: the seeds and the machine.
 FREE = {"seed", "split_seed"} | {
     field.name
     for field in dataclasses.fields(config_lib.Config)
@@ -34,14 +34,14 @@ class Result:
     folder: str
     config: config_lib.Config
     error: float  # on the test set, in %
-    commit: str | None = None  # of the code that made it
-    labels: int = 0  # as many as there were; 0 if that is not known
+    commit: str | None = None  # of the code
+    labels: int = 0  # 0: unknown
     rows: tuple[dict, ...] = ()  # of metrics.csv
 
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Runs that differ in nothing but seeds and machines."""
+    """Runs that differ only in seeds and machines."""
 
     results: tuple[Result, ...]
 
@@ -51,7 +51,7 @@ class Group:
 
     @property
     def labels(self) -> int:
-        """The number of labelled images, also where --labels=0 took all of them."""
+        """The number of labelled images, also with --labels=0."""
         return self.config.labels or self.results[0].labels
 
     @property
@@ -69,7 +69,7 @@ class Group:
 
 
 def protocol(config: config_lib.Config) -> dict:
-    """All flags that make a run what it is, seeds apart; transformations as they are in use."""
+    """All flags that change a result, without the seeds; only transformations in use."""
     found = {
         field.name: getattr(config, field.name)
         for field in dataclasses.fields(config)
@@ -80,26 +80,28 @@ def protocol(config: config_lib.Config) -> dict:
 
 
 def transforms_text(config: config_lib.Config) -> str | None:
-    """noise:1,affine:0.6, however the flag was written; of VAT the noise alone."""
+    """noise:1,affine:0.6 in a normal form; for VAT only the noise."""
     used = config.used_transforms
     return None if used is None else str(used)
 
 
 def find(folders) -> list[str]:
-    """The run folders among and below some folders."""
+    """The run folders among these folders and their subfolders."""
     found = []
     for folder in folders:
         if not os.path.isdir(folder):
-            raise errors.UserError(f"expected a run folder or a folder of them, got {folder!r}")
+            raise errors.UserError(
+                f"expected a run folder or a folder of run folders, got {folder!r}"
+            )
         below = []
         for path, names, files in os.walk(folder):
             names.sort()
-            # Without flags.cfg it is a broken run, which will be named.
+            # Without flags.cfg it is a broken run, which is reported.
             if {"flags.cfg", "result.json", "metrics.csv", "environment.json"} & set(files):
                 below.append(path)
                 names.clear()
         if not below:
-            raise errors.UserError(f"{folder!r} holds no run: there is no flags.cfg below it")
+            raise errors.UserError(f"{folder!r} has no run folders: no flags.cfg found")
         found += below
     return list(dict.fromkeys(os.path.normpath(path) for path in found))
 
@@ -117,7 +119,7 @@ def read(folders) -> tuple[list[Result], list[str]]:
         try:
             rows = tuple(run.rows())
         except (OSError, ValueError, csv.Error) as error:
-            problems.append(f"{folder}: metrics.csv cannot be read, so there is no curve: {error}")
+            problems.append(f"{folder}: metrics.csv cannot be read, no curve drawn: {error}")
             rows = ()
         results.append(dataclasses.replace(result, rows=rows))
     return results, problems
@@ -125,9 +127,9 @@ def read(folders) -> tuple[list[Result], list[str]]:
 
 def _read(run: run_folder.Run) -> Result:
     if os.path.exists(os.path.join(run.folder, "search.json")):
-        raise ValueError("the folder of a search, whose results are in its trials.csv")
+        raise ValueError("the folder of a search; its results are in trials.csv")
     config = run.config()
-    result = run.finished()  # a ValueError if it is no JSON
+    result = run.finished()  # a ValueError if it is not valid JSON
     if result is None:
         raise ValueError(f"not finished, {_progress(run, config)}")
     error = result.get("test_error") if isinstance(result, dict) else None
@@ -148,7 +150,7 @@ def _progress(run: run_folder.Run, config: config_lib.Config) -> str:
 
 
 def group(results) -> tuple[list[Group], list[str]]:
-    """Groups of one protocol each, and what is odd about them."""
+    """Groups of one protocol each, and problems with them."""
     found: dict[tuple, dict] = {}
     problems = []
     for result in results:
@@ -157,7 +159,7 @@ def group(results) -> tuple[list[Group], list[str]]:
         first = members.setdefault(seeds, result)
         if first is not result:
             problems.append(
-                f"{result.folder}: left out, it has the flags and the seeds of {first.folder} "
+                f"{result.folder}: skipped, it has the flags and seeds of {first.folder} "
                 f"({result.error:.2f} % here, {first.error:.2f} % there)"
             )
     groups = [
@@ -174,19 +176,19 @@ def group(results) -> tuple[list[Group], list[str]]:
         commits = sorted({str(result.commit) for result in one.results})
         if len(commits) > 1:
             folders = f"{one.results[0].folder} to {one.results[-1].folder}"
-            problems.append(f"{folders}: one row, made by different code: {', '.join(commits)}")
+            problems.append(f"{folders}: one row, made by different commits: {', '.join(commits)}")
     return groups, problems
 
 
 def welch(first, second) -> float | None:
-    """p of Welch's t-test, two-sided: could the two samples have the same mean?"""
+    """p of Welch's two-sided t-test for equal means."""
     if min(len(first), len(second)) < 2 or np.ptp(first) == np.ptp(second) == 0:
         return None
     return float(scipy.stats.ttest_ind(first, second, equal_var=False).pvalue)
 
 
 def welch_paper(errors, row: paper.Row) -> float | None:
-    """The same against a number of the paper, from its mean and standard deviation of five."""
+    """The same against the paper, from its mean and standard deviation of five seeds."""
     if len(errors) < 2 or row.std is None or row.std == np.ptp(errors) == 0:
         return None
     std = float(np.std(errors, ddof=1))

@@ -11,9 +11,9 @@ from rat_tf.experiments import comparison
 
 NOTE = (
     "Test error in %, mean ± standard deviation of the sample (n − 1) over the seeds. Bold: the "
-    f"lowest mean, if it is over at least {comparison.ENOUGH} seeds. Behind the best: the lowest "
-    f"mean over at least {comparison.ENOUGH} seeds. p: Welch's t-test, two-sided, not corrected "
-    "for the number of comparisons."
+    f"lowest mean, if it is over at least {comparison.MIN_SEEDS} seeds. Behind the best: the "
+    f"difference to the lowest mean over at least {comparison.MIN_SEEDS} seeds. p: Welch's t-test, "
+    "two-sided, not corrected for the number of comparisons."
 )
 PAPER_NOTE = " The paper's numbers are over five seeds; it does not say whether n or n − 1."
 _LATEX = {
@@ -34,7 +34,7 @@ class Table:
 
 
 def table(section: comparison.Section) -> Table:
-    """The cells of a section. Flags unlike the paper's are letters, spelt out in the notes."""
+    """The cells of a section. Letters mark flags that differ from the paper's, see the notes."""
     with_paper = any(line.row for line in section.lines)
     header = ["Method", "Labels", "Error", "Seeds", "Behind the best"]
     header += ["Paper", "Ours − paper"] if with_paper else []
@@ -134,7 +134,7 @@ def markdown(one: Table) -> str:
 
 
 def latex(one: Table) -> str:
-    """Needs no package."""
+    """A table that needs no LaTeX package."""
 
     def cells(texts):
         return "  " + " & ".join(texts) + r" \\"
@@ -178,7 +178,7 @@ CSV_COLUMNS = (
 
 
 def csv_text(sections) -> str:
-    """All sections in one, numbers in full, a row per line."""
+    """All sections in one table, with all digits."""
     rows = [
         {"table": section.title, **_record(line)} for section in sections for line in section.lines
     ]

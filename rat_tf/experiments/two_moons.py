@@ -19,7 +19,7 @@ CENTRES = np.array([[0.0, 0.0], [1.0, 0.5]], np.float32)  # of scikit-learn's tw
 
 
 class Rotation(transforms.Transform):
-    """Rotates each point about a centre of its own; offset [B, 1], the angle in radians, norm |v|.
+    """Rotates each point about its own centre; offset [B, 1], the angle in radians, norm |v|.
 
     `centres` [B, 2] belong to the rows of the batch, which full-batch training keeps in order.
     """
@@ -36,7 +36,7 @@ class Rotation(transforms.Transform):
     def _apply(self, images, offset):
         x, y = tf.unstack(images - tf.cast(self.centres, images.dtype), axis=1)
         radius, tangent = tf.stack([x, y], axis=1), tf.stack([-y, x], axis=1)
-        # x + (R - I)(x - c) and not c + R(x - c): without rounding where the angle is zero.
+        # x + (R - I)(x - c) and not c + R(x - c): exact where the angle is zero.
         return images + tf.sin(offset) * tangent - 2 * tf.sin(offset / 2) ** 2 * radius
 
 
@@ -84,7 +84,7 @@ def train(labeled: Points, unlabeled: Points, transform, iterations: int, seed: 
         consistency_rampup=0,
         entropy_multiplier=0.06,
     )
-    # All steps in one call: a step as small as this takes less time than its call from Python.
+    # All steps in one call: so small a step takes less time than its call from Python.
     model.compile(tf.keras.optimizers.Adam(epsilon=1e-8), steps_per_execution=iterations)
     batch = tf.data.Dataset.from_tensors((tuple(labeled), unlabeled.points))
     batch = batch.repeat().with_options(examples.options())

@@ -1,6 +1,6 @@
-"""The methods, each a `keras.Model` with an objective of its own, in a file of its own.
+"""The methods: each is a `keras.Model` with its own objective, in its own file.
 
-Classes are loaded when they are asked for, so that flags can be checked without TensorFlow.
+Classes are imported on first use, so that flags can be checked without TensorFlow.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""The `keras.Model` that all methods share: one training step around a method's objective."""
+"""The `keras.Model` that all methods share: the training step around a method's objective."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rat_tf import draws, schedules
 class Method(tf.keras.Model, abc.ABC):
     """A classifier of raw images with a semi-supervised `train_step`.
 
-    It maps images as they are stored (uint8) to logits: `preprocessing`, then `network`. Training
-    receives ((images, labels), unlabelled images); a method says what the objective is.
+    It maps stored images (uint8) to logits: `preprocessing`, then `network`. Training receives
+    ((images, labels), unlabelled images); each method defines its `objective`.
 
     `averaged`, a second network with the same initial weights, follows the first as an exponential
     moving average with decay `ema_decay`; it is evaluated beside it and never trained.
     """
 
-    #: Names of the observations that `objective` returns besides its loss. Those that depend on
-    #: the arguments of a method come after them, as `more_observations`.
+    #: Names of the values that `objective` returns besides the loss. `more_observations` adds
+    #: those that depend on the arguments of a method.
     observations: tuple[str, ...] = ()
 
     def __init__(
@@ -53,7 +53,7 @@ class Method(tf.keras.Model, abc.ABC):
 
     @property
     def candidates(self) -> dict[str, tf.keras.Model]:
-        """The networks that validation chooses the best step of, by the name of their error."""
+        """The networks that are validated, by the name of their error."""
         candidates = {"error": self.network, "ema_error": self.averaged}
         return {name: network for name, network in candidates.items() if network is not None}
 
@@ -61,12 +61,12 @@ class Method(tf.keras.Model, abc.ABC):
     def objective(self, labeled, labels, unlabeled, step, tape) -> tuple[tf.Tensor, dict]:
         """The loss of this replica's images and a dictionary of all `observations`.
 
-        Images are preprocessed and not yet augmented. `tape` records the step; what is to be
-        constant to it is computed under `tape.stop_recording()`.
+        Images are preprocessed and not yet augmented. `tape` records the step; constants
+        are computed under `tape.stop_recording()`.
         """
 
     def examine(self, images, step) -> dict | None:
-        """A look at the transformations at work; None for a method that has none."""
+        """The transformed images and their KL; None for a method without transformations."""
         return None
 
     def call(self, images, training=False):
@@ -75,7 +75,7 @@ class Method(tf.keras.Model, abc.ABC):
     def forward(self, step, name: str, *parts, update_stats: bool, network=None) -> list[tf.Tensor]:
         """Logits of the parts of a batch after one training pass over all of them together.
 
-        Augmentation is drawn anew for every pass, under the pass's `name`, and comes after any
+        Augmentation is redrawn for every pass, under the pass's `name`, and comes after any
         adversarial transformation.
         """
         images = self.augment(step, name, *parts)
@@ -142,7 +142,7 @@ class Method(tf.keras.Model, abc.ABC):
 
 
 class SemiSupervised(Method):
-    """A method with a loss of unlabelled images, whose weight λ ramps up with the step."""
+    """A method with a loss on unlabelled images, weighted by a λ that ramps up."""
 
     def __init__(
         self, *args, consistency: float = 0.3, consistency_rampup: int = 200_000, **kwargs
@@ -162,7 +162,7 @@ class SemiSupervised(Method):
 
 
 def softmax(logits) -> tf.Tensor:
-    """p(y|x) in float32, whatever the precision of the network."""
+    """p(y|x) in float32, at any precision of the network."""
     return tf.nn.softmax(tf.cast(logits, tf.float32))
 
 

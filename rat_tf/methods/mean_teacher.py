@@ -8,10 +8,10 @@ from rat_tf.methods import base
 class MeanTeacher(base.SemiSupervised):
     """L(x_l, y) + λ(t) · mean_y (p(y|x_u) - p'(y|x_u'))², p' by the teacher.
 
-    The teacher is `averaged`, the moving average of the student's weights. It sees an augmentation
-    of its own, normalises with the statistics of the batch as the student does, and receives no
-    gradient. With one pass for the student and one for the teacher this is the method of its paper;
-    the code that the compared numbers come from makes a second pass with the student.
+    The teacher is `averaged`, the moving average of the student's weights. It sees its own
+    augmentation, normalises with batch statistics as the student does, and receives no gradient.
+    One student pass and one teacher pass, as in the Mean Teacher paper; the code behind the
+    compared numbers makes a second student pass.
     """
 
     observations = ("cross_entropy", "consistency", "lambda")

@@ -22,7 +22,7 @@ def mix(images, targets, alpha: float, seed, rows: draws.Rows):
     """
     seeds = tf.random.split(seed, 2, draws.ALGORITHM)
     coefficient = rows(coefficients(rows.total, alpha, seeds[0]))
-    # A permutation of the replica's rows: the order of random numbers of their own.
+    # A permutation of the replica's rows: the order of random numbers.
     numbers = tf.random.stateless_uniform([rows.total], seeds[1], alg=draws.ALGORITHM)
     partner = tf.argsort(rows(numbers))
 

@@ -9,7 +9,7 @@ class PiModel(base.SemiSupervised):
     """L(x_l, y) + λ(t) · mean_y (p(y|x_u) - p(y|x_u'))² under two draws of the augmentation.
 
     p(y|x_u), from the clean pass over labelled and unlabelled images, is a constant; the second
-    pass leaves the running statistics alone.
+    pass does not update the running statistics.
     """
 
     observations = ("cross_entropy", "consistency", "lambda")

@@ -9,8 +9,8 @@ class PseudoLabel(base.SemiSupervised):
     """L(x_l, y) + λ(t) · 1[max_y p(y|x_u) > threshold] · L(x_u, argmax_y p(y|x_u)).
 
     The mean is over all unlabelled images; those below the threshold contribute nothing. Labels
-    come from the clean pass; the pass that learns them draws its augmentation anew and leaves the
-    running statistics alone.
+    come from the clean pass; the pass that learns them redraws its augmentation and does not update
+    the running statistics.
     """
 
     observations = ("cross_entropy", "consistency", "lambda", "confident")

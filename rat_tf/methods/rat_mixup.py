@@ -13,9 +13,9 @@ class RATMixup(rat.RAT):
 
     The labelled images with their labels and the adversarially transformed ones with the constant
     predictions on their originals are one pool; the primes mark mixtures within it. Where Mixup's
-    λ' is 1 this is RAT, up to batch statistics over other batches. The pass over the unlabelled
-    images as they are gives the targets and moves the running statistics, which are to be those of
-    images that are not mixed.
+    λ' is 1 this is RAT, up to batch statistics over other batches. The pass over the unmixed
+    unlabelled images gives the targets and updates the running statistics, which must describe
+    unmixed images.
     """
 
     def __init__(self, *args, mixup_alpha: float = 0.75, **kwargs):
@@ -36,7 +36,7 @@ class RATMixup(rat.RAT):
                 draws.Rows(labeled.shape[0], unlabeled.shape[0]),
             )
             count = labeled.shape[0]
-            # Labels mixed with labels leave classes at zero, which count for nothing in the KL.
+            # Mixed labels leave some classes at zero, which contribute nothing to the KL.
             log_targets = tf.math.log(tf.maximum(targets[count:], 1e-30))
         ours, moved = self.forward(
             step, "adversarial", images[:count], images[count:], update_stats=False

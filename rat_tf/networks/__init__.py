@@ -1,6 +1,6 @@
-"""What is trained: networks called as `network(x, training=True, update_stats=False)`.
+"""Networks, called as `network(x, training=True, update_stats=False)`.
 
-Classes are imported on first use, so that `names` can be had without TensorFlow.
+Classes are imported on first use, so that `names` does not import TensorFlow.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""Batch normalisation that is told at call time whether to update its running statistics."""
+"""Batch normalisation with a call argument: whether to update the running statistics."""
 
 import tensorflow as tf
 
@@ -8,8 +8,8 @@ class BatchNorm(tf.keras.layers.Layer):
 
     In training μ, σ² are those of the batch. Running statistics move by (1 - momentum) towards the
     batch's (σ² unbiased) only if `update_stats`: the search and the adversarial pass of RAT must
-    not leave their traces in the statistics that classify clean images. It is an argument of the
-    call and not an attribute, because replica threads interleave and would see each other's.
+    not change the statistics that classify clean images. It is an argument of the call and not an
+    attribute, because replica threads interleave and would see each other's.
     `synchronized` takes μ, σ² over the images of all replicas.
     """
 
@@ -21,7 +21,7 @@ class BatchNorm(tf.keras.layers.Layer):
 
     def build(self, input_shape):
         channels = input_shape[-1:]
-        # float32 whatever the precision policy: the fused kernel wants it so.
+        # float32 under any precision policy: the fused kernel requires it.
         options = {"shape": channels, "dtype": tf.float32, "experimental_autocast": False}
         running = {
             "trainable": False,

@@ -1,4 +1,4 @@
-"""The layers that our networks share; `seeds` is an iterator of whole numbers."""
+"""Layers that our networks share; `seeds` is an iterator of integers."""
 
 import tensorflow as tf
 
@@ -14,8 +14,8 @@ def leaky_relu(x, training) -> tf.Tensor:
 def _remembering_outputs(x):
     """LeakyReLU whose gradient is computed from the output, which has the sign of the input.
 
-    The next convolution keeps the output anyway. TensorFlow's own gradient keeps the input, too, a
-    third of all that a forward pass leaves for the backward pass.
+    The next convolution keeps the output anyway. TensorFlow's own gradient also keeps the input, a
+    third of everything that a forward pass stores for the backward pass.
     """
     y = tf.nn.leaky_relu(x, LEAK)
     return y, lambda dy: tf.raw_ops.LeakyReluGrad(gradients=dy, features=y, alpha=LEAK)

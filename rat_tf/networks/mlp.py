@@ -4,7 +4,7 @@ import tensorflow as tf
 
 
 class MLP(tf.keras.Model):
-    """Points [B, D] to logits. It has no statistics: `training`, `update_stats` change nothing."""
+    """Points [B, D] to logits. No batch norm: `training` and `update_stats` have no effect."""
 
     def __init__(self, num_classes=2, hidden=128, seed=0, **kwargs):
         super().__init__(**kwargs)

@@ -1,4 +1,4 @@
-"""The smallest network that has all that training cares about, for smoke tests."""
+"""A minimal network with batch normalisation, for smoke tests."""
 
 import itertools
 

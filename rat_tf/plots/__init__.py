@@ -1,4 +1,4 @@
-"""Every picture that is drawn. Modules are loaded when they are asked for."""
+"""All figures. Modules are imported on first use."""
 
 import lazy_loader
 

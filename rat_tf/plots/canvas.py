@@ -1,4 +1,4 @@
-"""Figures without pyplot: no display is needed or looked for, and no global state is touched."""
+"""Figures without pyplot: no display is needed, and no global state changes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def subplots(rows: int = 1, columns: int = 1, figsize=None, **options):
 
 
 def save(made: figure.Figure, path: str, format: str = "png", dpi: int = 100) -> None:
-    """Writes the whole picture, or nothing."""
+    """Writes the figure atomically."""
     with files.writing(path) as temporary:
         made.savefig(temporary, format=format, dpi=dpi)
 
 
 def formats() -> set[str]:
-    """The endings of the pictures that can be written."""
+    """The supported file extensions."""
     return set(figure.Figure().canvas.get_supported_filetypes())

@@ -1,4 +1,4 @@
-"""A sheet of images, a titled line for each kind."""
+"""A contact sheet: images in titled rows."""
 
 from __future__ import annotations
 

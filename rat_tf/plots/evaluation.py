@@ -1,4 +1,4 @@
-"""The pictures of an evaluation: confusion, calibration, robustness."""
+"""The figures of an evaluation: confusion, calibration, robustness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 1 of the paper: two moons, and what classifiers make of them."""
+"""Figure 1 of the paper: two moons and the decision boundaries of classifiers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from matplotlib import colors, figure, legend_handler
 
 EXTENT = (-1.6, 2.6, -1.1, 1.6)  # of the picture
 
-# Blue and orange, which colour-blind readers tell apart, dark for labelled and light for unlabelled
-# points. Shapes of markers say the same again, for prints in grey.
+# Blue and orange, which colour-blind readers can distinguish, dark for labelled and light for
+# unlabelled points. The marker shapes distinguish the moons in greyscale, too.
 MARKERS, DARK, LIGHT = ("o", "s"), ("#003a5d", "#7a2e00"), ("#2a8ac4", "#e9761f")
 CONFIDENCE = colors.LinearSegmentedColormap.from_list("p", ["#8cc4e8", "white", "#f6b588"])
 
@@ -31,7 +31,6 @@ def draw(labeled, unlabeled, centres, panels: dict[str, np.ndarray]) -> figure.F
     """
     x, y = _mesh()
     with matplotlib.rc_context({"font.size": 13, "axes.titlesize": 14.5}):
-        # A figure without pyplot needs no display, and looks for none.
         result = figure.Figure(figsize=(9, 7.2), layout="compressed")
         bare = {"xticks": [], "yticks": [], "xlim": EXTENT[:2], "ylim": EXTENT[2:]}
         axes = result.subplots(2, 2, subplot_kw={**bare, "aspect": "equal"})

@@ -1,4 +1,4 @@
-"""The pictures of a report: error against labels (Figure 2 of the paper), training curves."""
+"""The figures of a report: error against labels (Figure 2 of the paper), training curves."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _band(axis, points, shade: float, **style):
 
 
 def _legend(figure, handles: dict) -> None:
-    # As many columns as the longest name leaves room for, at 11 letters to the inch.
+    # As many columns as fit the longest name, at 11 letters per inch.
     room = 11 * figure.get_figwidth() // (6 + max(map(len, handles)))
     columns = int(max(1, min(3, room, len(handles))))
     place = {"loc": "outside lower center", "ncols": columns, "frameon": False}

@@ -1,4 +1,4 @@
-"""The picture of a search: validation error against what was searched."""
+"""The figure of a search: validation error against the searched parameters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rat_tf.plots import canvas
 def trials(path: str, ranked: list[dict]) -> None:
     """Validation error against the one searched parameter, or parallel coordinates of many.
 
-    A composition has an axis for the ε of each of its transformations. Trials that diverged are
-    left out: they have no error to show.
+    A composition has an axis for the ε of each of its transformations. Trials that diverged have no
+    error and are not shown.
     """
     ranked = [trial for trial in ranked if trial["status"] not in ("diverged", "invalid")]
     points = [_coordinates(trial["values"]) for trial in ranked]
@@ -32,15 +32,15 @@ def trials(path: str, ranked: list[dict]) -> None:
 
 
 def _coordinates(values: dict) -> dict:
-    """Parameters by axis, --transforms taken apart into its ε."""
-    apart = {}
+    """Parameters by axis; --transforms is split into one ε per transformation."""
+    axes = {}
     for name, value in values.items():
         if name == "transforms":
             pairs = (part.split(":") for part in value.split(","))
-            apart |= {f"ε {transform}": float(epsilon) for transform, epsilon in pairs}
+            axes |= {f"ε {transform}": float(epsilon) for transform, epsilon in pairs}
         else:
-            apart[name.replace("epsilon.", "ε ")] = value
-    return apart
+            axes[name.replace("epsilon.", "ε ")] = value
+    return axes
 
 
 def _place_in(points):
@@ -54,7 +54,7 @@ def _one_parameter(axis, name, values, errors, whole) -> None:
     order = np.argsort(x[whole])
     axis.plot(x[whole][order], errors[whole][order], marker="o", label="trained to the end")
     if not whole.all():
-        label = "stopped early, lowest until then"
+        label = "stopped early, lowest so far"
         axis.plot(x[~whole], errors[~whole], "o", color="C0", markerfacecolor="white", label=label)
     axis.plot(x[0], errors[0], "*", color="C3", markersize=16, label="best")
     axis.set_xticks(*zip(*ticks))
@@ -69,7 +69,7 @@ def _parallel(figure, axis, names, points, errors) -> None:
     colour = cm.ScalarMappable(colors.Normalize(errors.min(), errors.min() + span), "viridis")
     scales = {name: _scale([p[name] for p in points if name in p]) for name in names}
     for rank, (point, error) in reversed(list(enumerate(zip(points, errors)))):
-        # What a composition has left out lies below its axis.
+        # Transformations absent from a composition are drawn below the axis.
         heights = [scales[n][0](point[n]) if n in point else -0.12 for n in names]
         style = {"linewidth": 3.5, "zorder": 3} if rank == 0 else {"linewidth": 1.2, "alpha": 0.8}
         axis.plot([*heights, (error - errors.min()) / span], color=colour.to_rgba(error), **style)

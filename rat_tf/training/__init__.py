@@ -1,6 +1,6 @@
-"""A run: its folder, its loop, what it saves and what a user sees of it.
+"""Training: run folder, loop, checkpoints, callbacks, evaluation.
 
-Modules are loaded when they are asked for, so that flags can be checked without TensorFlow.
+Modules are imported on first use, so that flags can be checked without TensorFlow.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""From a config to the model that trains: network, preprocessing, method, optimiser."""
+"""Builds the model of a config: network, preprocessing, method, optimiser."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rat_tf.transforms import sampling
 
 
 def build(config: config_lib.Config, images: data.Data) -> base.Method:
-    """The compiled model with all its variables made."""
+    """The compiled model with all its variables."""
     preprocessing = preprocess.build(config, images)
     model = method(config, len(images.class_names), preprocessing)
     return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
 
 
 def method(config: config_lib.Config, num_classes: int, preprocessing) -> base.Method:
-    """The model that a config describes, not yet compiled, behind a `preprocessing` layer."""
+    """The model of a config, not yet compiled, behind a `preprocessing` layer."""
 
     def network():
         return networks.build(config.network, num_classes, config.seed, config.sync_batch_norm)
@@ -39,7 +39,7 @@ def method(config: config_lib.Config, num_classes: int, preprocessing) -> base.M
 
 
 def transform(config: config_lib.Config) -> transforms.Composite:
-    """The transformations that training applies, with the sampler that fits the machine."""
+    """The transformations that training applies, with the sampler for this machine."""
     sampler = config.sampler
     if sampler == "auto":
         sampler = sampling.fastest(config.jit_compile)
@@ -47,7 +47,7 @@ def transform(config: config_lib.Config) -> transforms.Composite:
 
 
 def compiled(model: base.Method, config: config_lib.Config, example) -> base.Method:
-    """The model with its optimiser and all variables, made by an `example` batch of images."""
+    """Compiles the model and creates its variables with an `example` batch of images."""
     rate = schedules.LearningRate(config.learning_rate, config.decay_at, config.decay)
     optimizer = optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay or None)
     model.compile(

@@ -1,4 +1,4 @@
-"""What a user sees of a run while it goes on: curves, progress, and warnings in plain words."""
+"""Callbacks of a run: curves, progress, examination of the adversary, health warnings."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SHOWN = ("loss", "cross_entropy", "kl", "consistency", "val_error", "val_ema_err
 
 
 class Diverged(errors.UserError):
-    """The loss is no number any more. An answer, too, to one who searches for good flags."""
+    """The loss is not finite. A search counts such a trial as failed."""
 
 
 class Curves(tf.keras.callbacks.Callback):
     """One row per interval to metrics.csv and TensorBoard, against the step.
 
-    After a resume both are first cut back to the restored step: no gap, and nothing twice.
+    On resume both are first truncated to the restored step: no gaps and no duplicates.
     """
 
     def __init__(self, run: run_folder.Run, columns, start: int, tensorboard: bool):
@@ -67,9 +67,9 @@ class Curves(tf.keras.callbacks.Callback):
 
 
 class Progress(tf.keras.callbacks.ProgbarLogger):
-    """Keras' progress bar in a terminal, with the few numbers that matter; else a line a time."""
+    """Keras' progress bar in a terminal, with the main metrics; otherwise one line per interval."""
 
-    REFRESH = 0.5  # seconds between two looks: each waits for the device to be done with its step
+    REFRESH = 0.5  # seconds between updates: each waits for the device to finish its step
 
     def __init__(self, config: config_lib.Config, start: int):
         super().__init__(count_mode="steps")
@@ -93,15 +93,15 @@ class Progress(tf.keras.callbacks.ProgbarLogger):
         step = logs["step"]
         rate = (step - self._start) / (time.time() - self._began)
         left = datetime.timedelta(seconds=int((self._total - step) / max(rate, 1e-9)))
-        # The bar has shown the numbers; its own ETA is that of the interval.
+        # The bar has shown the metrics; its own ETA is that of the interval.
         numbers = "" if self._bar else "  ".join(f"{k} {v:.4f}" for k, v in shown.items()) + "  "
         print(f"step {step}/{self._total}  {numbers}{rate:.1f} steps/s  ETA {left}", flush=True)
 
 
 class Health(tf.keras.callbacks.Callback):
-    """Says in plain words when training does not do what it should; ends it when it is lost.
+    """Warns when training goes wrong, and stops it when it has diverged.
 
-    What a single noisy measurement may show is said when it shows twice in a row.
+    Noisy symptoms are reported only if they occur twice in a row.
     """
 
     def __init__(self, searching: bool = True):
@@ -113,13 +113,13 @@ class Health(tf.keras.callbacks.Callback):
         if not math.isfinite(logs["loss"]):
             raise Diverged(
                 f"the loss is {logs['loss']} at step {logs['step']}: training has diverged. The "
-                "last checkpoint is from before. Try a smaller --learning_rate or smaller ε in "
-                "--transforms, a longer --epsilon_rampup, or --mixed_precision off."
+                "last checkpoint was saved before. Try a smaller --learning_rate, smaller ε in "
+                "--transforms, a longer --epsilon_rampup, or training without --mixed_precision."
             )
         if logs.get("kl", 1) < 1e-6:
             _warn(
                 f"the KL under the transformations is flat at zero ({logs['kl']:.1e}): nothing is "
-                "learned from unlabelled images. Larger ε in --transforms may help; so may a lower "
+                "learned from unlabelled images. Try larger ε in --transforms, or a smaller "
                 "--entropy_multiplier if the network is saturated."
             )
         if logs.get("fallback", 0) > 0.5:
@@ -131,8 +131,8 @@ class Health(tf.keras.callbacks.Callback):
             return
         if self._again("collapsed", logs["top_class"] > 0.95):
             _warn(
-                f"{logs['top_class']:.0%} of the unlabelled images are put into one class: "
-                "predictions have collapsed. Try a lower --consistency, a longer "
+                f"{logs['top_class']:.0%} of the unlabelled images are assigned to one class: "
+                "predictions have collapsed. Try a smaller --consistency, a longer "
                 "--consistency_rampup or smaller ε in --transforms."
             )
         weak = logs.get("adversarial_kl", 1) < logs.get("random_kl", 0)
@@ -142,8 +142,8 @@ class Health(tf.keras.callbacks.Callback):
                 f"transformations ({logs['random_kl']:.3f}). Try --xi=0.1eps or --ascent=steepest."
             )
 
-    def _again(self, illness: str, now: bool) -> bool:
-        before, self._before[illness] = self._before.get(illness, False), now
+    def _again(self, symptom: str, now: bool) -> bool:
+        before, self._before[symptom] = self._before.get(symptom, False), now
         return before and now
 
 
@@ -152,10 +152,10 @@ def _warn(text: str) -> None:
 
 
 class Examination(tf.keras.callbacks.Callback):
-    """At every validation looks at a fixed batch of unlabelled images.
+    """Examines a fixed batch of unlabelled images at every validation.
 
-    It logs the share of the most predicted class, and for a method with transformations the KL
-    that the adversary reaches and the KL of random transformations.
+    Logs the share of the most predicted class and, for a method with transformations, the KL of
+    adversarial and of random transformations.
     """
 
     COLUMNS = ("top_class", "adversarial_kl", "random_kl")
@@ -187,7 +187,7 @@ def _texts(row) -> dict[str, str]:
 
 
 def _cut_events(folder: str, step: int) -> None:
-    """Removes the TensorBoard events after `step`, which a resumed run will write again."""
+    """Removes TensorBoard events after `step`; the resumed run writes them again."""
     for name in tf.io.gfile.glob(os.path.join(folder, "events.*")):
         kept = []
         for record in tf.data.TFRecordDataset(name).ignore_errors():

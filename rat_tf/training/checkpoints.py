@@ -1,4 +1,4 @@
-"""Checkpoints: a run resumes after any interruption from where it was."""
+"""Checkpoints: a run can be resumed after any interruption."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Interrupted(Exception):
 
 
 class Checkpoints(tf.keras.callbacks.Callback):
-    """Saves all state at every interval's end, the best weights apart, and restores it.
+    """Saves all state at the end of every interval, keeps the best weights, and restores both.
 
     The state is the model with its optimiser (and so the step), the running means of its metrics,
-    and the best validation errors so far. A signal saves it in the middle of an interval,
-    and `fit` goes on in the middle: that is what the metrics are saved for. The best weights are
-    kept under the step at which they were best, as long as a checkpoint may name them.
+    and the best validation errors so far. A signal saves it in the middle of an interval, and `fit`
+    resumes there: this is why the metrics are saved. The best weights are stored under their step,
+    as long as a checkpoint may refer to them.
     """
 
     def __init__(
         self, model, run: run_folder.Run, interval: int, restore_from: run_folder.Run | None = None
     ):
         super().__init__()
-        self._supports_tf_logs = True  # spares a device-to-host copy of the logs at every step
+        self._supports_tf_logs = True  # avoids a device-to-host copy of the logs at every step
         self._interval = interval
         self._run = run
         self._model = model
@@ -46,8 +46,8 @@ class Checkpoints(tf.keras.callbacks.Callback):
         self._manager = tf.train.CheckpointManager(
             self._state, run.checkpoints, max_to_keep=2, checkpoint_name="step"
         )
-        # The workers of a cluster all save, as reading some variables needs all of them, each in a
-        # folder of its own; all restore what the chief has saved, to be at the same step.
+        # All workers of a cluster save, each to its own folder, because reading some variables
+        # needs all of them. All restore the chief's checkpoint, to be at the same step.
         self._restored = (restore_from or run).checkpoints
         self._handlers = {}
         self._signal = None
@@ -62,7 +62,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
             try:
                 self._state.restore(path).assert_consumed()
                 break
-            except Exception as error:  # a damaged file raises whatever its damage leads to
+            except Exception as error:  # a damaged file can raise anything
                 weights.unreadable(path, error)
         else:
             if paths:
@@ -89,10 +89,10 @@ class Checkpoints(tf.keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         for monitor in self.best_error:
-            # Of steps that a damaged checkpoint has taken with it.
+            # Left by steps that were lost with a damaged checkpoint.
             later = [step for step in weights.steps(self._run.best, monitor) if step > self.step]
             self._remove_best(monitor, later)
-        # The hook through which Keras' own BackupAndRestore tells `fit` where to go on.
+        # The hook with which Keras' BackupAndRestore tells `fit` where to resume.
         self.model._training_state = self
         self._handlers = {
             number: signal.signal(number, self._on_signal)
@@ -124,7 +124,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
                 )
         self.save()
         for monitor in self.best_error:
-            # The checkpoint before the newest may name the best before the newest.
+            # The second newest checkpoint may refer to the second newest best weights.
             self._remove_best(monitor, weights.steps(self._run.best, monitor)[:-2])
         if self._signal is not None:
             raise Interrupted(signal.Signals(self._signal).name)
@@ -139,14 +139,14 @@ class Checkpoints(tf.keras.callbacks.Callback):
         self._write(self._manager.save, checkpoint_number=self.step)
 
     def _write(self, write, *args, **kwargs):
-        """Calls `write`; a full disk is told in plain words."""
+        """Calls `write`; a full disk is a `UserError`."""
         try:
             write(*args, **kwargs)
         except tf.errors.OpError as error:
             reason = error.message.rpartition(";")[2].partition("[Op:")[0].strip()
             raise errors.UserError(
                 f"--run_dir: the checkpoint of step {self.step} cannot be written: {reason}. "
-                "Earlier ones are intact; when there is room the same command resumes from there."
+                "Earlier checkpoints are intact: free some space, and the same command resumes."
             ) from None
 
     def _remove_best(self, monitor: str, steps) -> None:
@@ -157,7 +157,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
     def _on_signal(self, number, frame):
         self._signal = number
         print("\nstopping after this step …", file=sys.stderr)
-        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
 
 
 def _drop_damaged_list(folder: str) -> None:

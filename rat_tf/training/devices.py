@@ -1,4 +1,4 @@
-"""Where a run computes: devices, precision and determinism, set before TensorFlow starts."""
+"""Devices, precision and determinism, set before TensorFlow initialises its devices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rat_tf.data import streams
 
 
 def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
-    """Applies the machine's flags and returns the strategy to build the model under."""
+    """Applies the flags of the machine; returns the strategy for building the model."""
     if config.deterministic:
         tf.keras.utils.set_random_seed(config.seed)
         tf.config.experimental.enable_op_determinism()
@@ -26,13 +26,13 @@ def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
 
 
 def set_precision(config: config_lib.Config) -> None:
-    """What the layers built from now on compute in."""
+    """Sets the precision of the layers that are built next."""
     policy = f"mixed_{config.mixed_precision}" if config.mixed_precision else "float32"
     tf.keras.mixed_precision.set_global_policy(policy)
 
 
 def worker_index(strategy) -> int:
-    """Which worker of a cluster this process is; 0 is the chief, and any single process."""
+    """The index of this worker in a cluster; 0 for the chief and for a single process."""
     resolver = strategy.cluster_resolver
     return int(resolver.task_id or 0) if resolver else 0
 

@@ -1,4 +1,4 @@
-"""Measures of a trained classifier: error, calibration, and robustness to every transformation."""
+"""Metrics of a trained classifier: error, calibration, robustness to every transformation."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sklearn import metrics
 from rat_tf import adversary, divergences, draws, transforms
 from rat_tf.training import weights
 
-#: The largest ε looked at: about where people begin to doubt that the label is preserved.
-LARGEST = {
+#: The largest ε evaluated: about where people begin to doubt that the label is preserved.
+MAX_EPSILON = {
     "noise": 5.0,
     "channel_weight": 0.8,
     "affine": 0.8,
@@ -24,7 +24,7 @@ BATCH = 100
 
 
 def predict(trained: weights.Trained, images) -> np.ndarray:
-    """Logits [N, classes] of images as they are stored."""
+    """Logits [N, classes] of stored images."""
     logits = tf.function(trained.logits)
     return np.concatenate([logits(batch).numpy() for batch in _batches(images)])
 
@@ -86,8 +86,8 @@ def robustness(
 ) -> list[dict]:
     """Error and mean KL[p(x) ‖ p(f_φ(x))] at ε from 0 to the largest of each transformation.
 
-    The network is in inference mode, as it is served. Random offsets and those of the search
-    start from the same directions.
+    The network is in inference mode, as when it is served. Random offsets and the search start from
+    the same directions.
     """
 
     def logits(moved, iteration=0):
@@ -109,7 +109,7 @@ def robustness(
 
     kinds = [
         transforms.parse(f"{name}:{largest}", padding).transforms[0]
-        for name, largest in LARGEST.items()
+        for name, largest in MAX_EPSILON.items()
     ]
     rows = []
     for kind, transform in enumerate(kinds):

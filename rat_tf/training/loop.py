@@ -1,4 +1,4 @@
-"""Training one classifier: the model, its batches, Keras' loop, and the result at the end."""
+"""Trains one classifier: model, batches, Keras' loop, and the result."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rat_tf.plots import run as plots
 from rat_tf.training import build, checkpoints, run_folder
 from rat_tf.training import callbacks as callbacks_lib
 
-EXAMINED = 64  # unlabelled images on which the adversary is looked at
+EXAMINED = 64  # unlabelled images on which the adversary is examined
 
 
 def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0, callbacks=()):
-    """Trains from wherever the run folder stands to the end, without a look at the test set.
+    """Trains from the last checkpoint to the end, without using the test set.
 
-    Returns the model at its last step and its checkpoints. Further `callbacks` are called when the
+    Returns the model at its last step and its checkpoints. The `callbacks` are called after the
     state of an interval has been saved.
     """
     chief, run = run, run.of_worker(worker)
@@ -33,11 +33,11 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
     if start:
         print(f"resuming from step {start}")
 
-    # The callbacks that others read from come first; what must survive a crash is saved last.
+    # In this order: callbacks read the logs of those before them; the state is saved last.
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
     columns += callbacks_lib.Examination.COLUMNS
     curves = callbacks_lib.Curves(run, columns, start, config.tensorboard)
-    examination = callbacks_lib.Examination(looked_at(images), curves)
+    examination = callbacks_lib.Examination(examined_images(images), curves)
     try:
         model.fit(
             stream(config, images, strategy, start),
@@ -66,14 +66,14 @@ def verdict(result: dict) -> str:
     return text
 
 
-def looked_at(images: data.Data):
+def examined_images(images: data.Data):
     """The unlabelled images on which the adversary is examined."""
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
     return pool.take(slice(EXAMINED)).images
 
 
 def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0) -> dict:
-    """Trains to the end and evaluates; returns what result.json holds."""
+    """Trains to the end and evaluates; returns the content of result.json."""
     model, checkpoint = fit(config, run, images, strategy, worker)
     run = run.of_worker(worker)
     rows = run.rows()
@@ -91,7 +91,7 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
         "seconds": rows[-1]["seconds"],
         "images_per_second": sum(config.batch_sizes) * config.iterations / rows[-1]["seconds"],
     }
-    examined = model.examine(looked_at(images), tf.constant(config.iterations, tf.int64))
+    examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
     plots.summary(run.summary, rows, examined, f"{run.folder}: {verdict(result)}")
     files.write(run.result, json.dumps(result, indent=2) + "\n")
     return result
@@ -100,12 +100,12 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
 def evaluate(model: base.Method, checkpoint: checkpoints.Checkpoints, test, judge: str) -> dict:
     """The paper's protocol: the test error at the step of the lowest validation error.
 
-    Where there are averaged weights, they and the trained ones have a best step and a test error
-    each, under `ema_` and `student_`; those of --evaluate are the result.
+    With averaged weights, these and the trained ones each have a best step and a test error, under
+    `ema_` and `student_`; --evaluate selects the result.
     """
 
     def errors():
-        if not len(test):  # a folder of one's own may have no test set
+        if not len(test):  # a user's folder may have no test set
             return dict.fromkeys(model.candidates)
         return model.evaluate(streams.evaluation(test), return_dict=True, verbose=0)
 
@@ -126,7 +126,7 @@ def evaluate(model: base.Method, checkpoint: checkpoints.Checkpoints, test, judg
 
 
 def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
-    """The training batches from step `start` on, each replica's rows of the global batch."""
+    """The training batches from step `start`: each replica's rows of the global batch."""
 
     def of_worker(context):
         local = context.num_replicas_in_sync // context.num_input_pipelines

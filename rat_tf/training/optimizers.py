@@ -6,17 +6,17 @@ import tensorflow as tf
 
 
 class Adam(tf.keras.optimizers.Adam):
-    """Keras' Adam, its update of a variable fused into TensorFlow's own kernel.
+    """Keras' Adam with TensorFlow's fused kernel for the update of a variable.
 
     m ← m + (1 - β₁)(g - m),  v ← v + (1 - β₂)(g² - v),
     θ ← θ - lr √(1 - β₂ᵗ)/(1 - β₁ᵗ) · m/(√v + ε)
 
-    Keras 2.15 writes this as some forty operations, which for the 80 variables of WRN-28-2 are more
-    than the network's own, each to be launched on a GPU. Variables and checkpoints are Keras'.
+    Keras 2.15 uses about forty operations per variable: for the 80 variables of WRN-28-2 more than
+    the network itself, each launched on a GPU. Variables and checkpoints are those of Keras.
     """
 
     def __init__(self, *args, **kwargs):
-        # Keras would compile each update with XLA on a GPU, to fuse what is fused here already.
+        # Keras would compile each update with XLA on a GPU, but it is fused already.
         super().__init__(*args, jit_compile=False, **kwargs)
 
     def update_step(self, gradient, variable):

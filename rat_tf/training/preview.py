@@ -1,4 +1,4 @@
-"""What training would see: labelled, unlabelled, augmented and transformed images, to look at."""
+"""A preview of what training sees: labelled, unlabelled, augmented and transformed images."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rat_tf import adversary, draws, networks
 from rat_tf.data import augment, preprocess, streams
 from rat_tf.training import build
 
-SEARCHED = 10 * 96 * 96  # pixels: the search takes 8 kB for each in a WRN-28-2
+SEARCHED = 10 * 96 * 96  # pixels: the search takes 8 kB per pixel in a WRN-28-2
 
 
 def rows(config, data, columns: int) -> list[tuple]:
@@ -46,10 +46,10 @@ def rows(config, data, columns: int) -> list[tuple]:
 
 
 def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
-    """Algorithm 1 at full ε against the network as it is initialised: nothing is trained here."""
+    """Algorithm 1 at full ε against the initial network: nothing is trained here."""
     transform = build.transform(config)
     if not len(images):
-        return images, f"{transform}, left out for such large images"
+        return images, f"{transform}, skipped: the images are too large"
     network = networks.build(config.network, num_classes, seed=config.seed)
 
     def logits(moved, iteration=0):
@@ -64,7 +64,7 @@ def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
         logits(images),
         transform.random_direction(len(images), images.shape[1:], seed),
         [t.epsilon for t in transform.transforms],
-        # The same pixels are seen twice: a ξ below the precision of float32 would find noise.
+        # Without augmentation, a ξ below the precision of float32 would find only noise.
         xi=adversary.Xi(0.01),
         power_iterations=config.power_iterations if search else 0,
         ascent=config.ascent or "paper",

@@ -1,4 +1,4 @@
-"""The folder of a run: what is in it, and how it is written so that nothing is ever lost."""
+"""The folder of a run: its files, and how they are written so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "
 
 
 class Run:
-    """Paths of a run folder and the reading and writing of its small files."""
+    """The paths in a run folder; reads and writes its small files."""
 
     def __init__(self, folder: str):
         self.folder = folder
@@ -36,42 +36,42 @@ class Run:
         self.tensorboard = os.path.join(folder, "tensorboard")
 
     def of_worker(self, index: int) -> Run:
-        """Where a worker of a cluster keeps its own files; the chief, 0, has the run folder."""
+        """The folder of a worker of a cluster; the chief, 0, uses the run folder itself."""
         return Run(os.path.join(self.folder, f"worker-{index}")) if index else self
 
     def check(self, config: config_lib.Config) -> None:
-        """Refuses a folder that was made with other flags, or by something else."""
+        """Checks that the folder is new, empty, or a run with the same flags."""
         if os.path.exists(self.flags):
             differences = config.differences(self.config())
             if differences:
                 raise errors.UserError(
-                    f"--run_dir: {self.folder} was made with other flags; take another --run_dir "
+                    f"--run_dir: {self.folder} was made with other flags; use another --run_dir "
                     "or the same flags:\n  " + "\n  ".join(differences)
                 )
         elif os.path.exists(self.folder) and (
             not os.path.isdir(self.folder) or os.listdir(self.folder)
         ):
             raise errors.UserError(
-                f"--run_dir: expected a new or empty folder or that of a run, but {self.folder} "
-                "has no flags.cfg and is not empty"
+                f"--run_dir: expected a new or empty folder, or a run folder, but {self.folder} is "
+                "not empty and has no flags.cfg"
             )
 
     def load(self, config: config_lib.Config) -> data_lib.Data:
-        """The images of the run; once it has begun, they are split as they were then, or refused.
+        """Loads the images of the run. A resumed run must have the split that it began with.
 
-        A run that goes on with other images would leave a split.json that is not its own.
+        Resumed with other images, it would have a split.json that does not describe it.
         """
         if os.path.exists(self.flags):
             config = dataclasses.replace(config, split_file=self.split)
         return data_lib.load(config)
 
     def create(self, config: config_lib.Config, images: data_lib.Data) -> None:
-        """Writes what describes the run; flags.cfg last, as it makes the folder that of a run."""
+        """Writes the description of the run; flags.cfg is last, as it marks a run folder."""
         if os.path.exists(self.flags):
             if data_lib.splits.read(self.split).digest != images.split.digest:
                 raise errors.UserError(
-                    f"--run_dir: {self.folder} was begun with other images or another split than "
-                    f"--dataset={config.dataset} gives now; take another --run_dir"
+                    f"--run_dir: {self.folder} was started with other images or another split "
+                    f"than --dataset={config.dataset} gives now; use another --run_dir"
                 )
             return
         described = {
@@ -102,10 +102,10 @@ class Run:
             yield
 
     def config(self, **changes) -> config_lib.Config:
-        """The config that the run was made with, with some fields changed."""
+        """The config of the run, with some flags changed."""
         if not os.path.exists(self.flags):
             raise errors.UserError(
-                f"--run_dir: expected the folder of a run, but {self.folder} has no flags.cfg"
+                f"--run_dir: expected a run folder, but {self.folder} has no flags.cfg"
             )
         return flag_values.config_of_file(self.flags, **{"run_dir": self.folder, **changes})
 
@@ -117,13 +117,13 @@ class Run:
             return json.load(file)
 
     def rows(self) -> list[dict]:
-        """The rows of metrics.csv as written so far, numbers as floats, blanks left out."""
+        """The rows of metrics.csv so far, as floats, without blanks."""
         if not os.path.exists(self.metrics):
             return []
         with open(self.metrics, newline="") as file:
             lines = file.read().splitlines(keepends=True)
         if lines and not lines[-1].endswith("\n"):
-            del lines[-1]  # a crash in the middle of a line
+            del lines[-1]  # cut off by a crash
         try:
             return [
                 {name: float(value) for name, value in row.items() if value}
@@ -134,7 +134,7 @@ class Run:
 
 
 def _environment() -> dict:
-    """What the run was computed with: packages, Python, git commit of the code, devices."""
+    """The environment of the run: packages, Python, git commit of the code, devices."""
     import tensorflow as tf  # reports read run folders without it
 
     return {
@@ -146,7 +146,7 @@ def _environment() -> dict:
 
 
 def _git_commit() -> str | None:
-    """The commit of the code; None where there is no git or no repository."""
+    """The commit of the code; None without git or a repository."""
     here = os.path.dirname(os.path.abspath(__file__))
     command = ["git", "-C", here, "describe", "--always", "--dirty", "--abbrev=40"]
     try:

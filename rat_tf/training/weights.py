@@ -1,4 +1,4 @@
-"""The weights of a run, from its folder alone: the training data are not needed."""
+"""Loads the weights of a run from its folder; the training data are not needed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rat_tf.training import run_folder
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-    """A network with its weights, and the images that it is for."""
+    """A trained network with its preprocessing, classes and image shape."""
 
     preprocessing: tf.keras.layers.Layer
     network: tf.keras.Model
     class_names: tuple[str, ...]
     image_shape: tuple[int, int, int]
-    step: int  # of training, at which the weights were saved
+    step: int  # at which the weights were saved
 
     def logits(self, images) -> tf.Tensor:
         return self.network(self.preprocessing(images), training=False)
@@ -32,8 +32,8 @@ class Trained:
 def load(run: run_folder.Run, config: config_lib.Config, weights: str) -> Trained:
     """Builds the network of a run and reads the named weights.
 
-    It is built in float32 whatever the precision in training was: the weights are kept in float32,
-    and servers are often CPUs, which have no float16.
+    It is built in float32 at any training precision: weights are stored in float32, and servers
+    are often CPUs, which have no float16.
     """
     with open(run.data, encoding="utf-8") as file:
         described = json.load(file)
@@ -49,7 +49,7 @@ def load(run: run_folder.Run, config: config_lib.Config, weights: str) -> Traine
 def steps(folder: str, name: str = "step") -> list[int]:
     """The steps of the checkpoints <name>-<step> in a folder, in order.
 
-    By their names: the list that TensorFlow keeps of them may be what was damaged.
+    From the file names, because TensorFlow's list of checkpoints may be damaged.
     """
     found = tf.io.gfile.glob(os.path.join(folder, f"{name}-*.index"))
     return sorted(int(path.rpartition("-")[2].partition(".")[0]) for path in found)
@@ -61,12 +61,12 @@ def newest_first(folder: str) -> list[str]:
 
 
 def best_path(run: run_folder.Run, monitor: str, step: int) -> str:
-    """Where the weights with the lowest validation error are kept."""
+    """The path of the weights with the lowest validation error."""
     return os.path.join(run.best, f"{monitor}-{step}")
 
 
 def best_checkpoint(network, preprocessing) -> tf.train.Checkpoint:
-    """What is written to `best_path`, and read from there."""
+    """The checkpoint at `best_path`."""
     return tf.train.Checkpoint(network=network, preprocessing=preprocessing)
 
 
@@ -82,7 +82,7 @@ def _read(run: run_folder.Run, monitor: str, last: bool, network, preprocessing)
     for path in paths:
         try:
             return _read_from(path, run, monitor, last, network, preprocessing)
-        except (tf.errors.OpError, ValueError, IndexError) as error:  # whatever damage leads to
+        except (tf.errors.OpError, ValueError, IndexError) as error:  # a damaged file
             unreadable(path, error)
     raise errors.UserError(
         f"--run_dir: no checkpoint of {run.folder} can be read"

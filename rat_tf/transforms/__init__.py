@@ -1,6 +1,6 @@
 """The label-preserving transformations f_φ of the paper and their compositions.
 
-Classes are loaded when they are asked for, so that flags can be checked without TensorFlow.
+Classes are imported on first use, so that flags can be checked without TensorFlow.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _SHARED = {"Composite": "composite", "SpatialTransform": "base", "Transform": "b
 def parse(text: str, padding: str = "zeros", sampler: str | None = None):
     """Composite from "noise:1.0,affine:0.6": names with their ε, in the order of application.
 
-    Without a `sampler`, warps have the one that is fastest on this machine without XLA.
+    By default, warps use the fastest `sampler` of this machine without XLA.
     """
     return build(spec.Spec.parse(text), padding, sampler)
 

@@ -1,4 +1,4 @@
-"""What every transformation of the paper is to the adversary: a shape, a norm and `apply`."""
+"""The interface of a transformation: the shape of its offset, a norm and `apply`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Transform:
     def random_direction(self, batch_size, image_shape, seed, dtype=tf.float32) -> tf.Tensor:
         """Offsets of norm 1, one per image, from a stateless `seed` of shape [2]."""
         shape = [batch_size, *self.offset_shape(image_shape)]
-        # The algorithm is named so that every device, and XLA, draws the same.
+        # An explicit algorithm, so that every device and XLA draw the same numbers.
         return self.unit(tf.random.stateless_normal(shape, seed, dtype=dtype, alg="philox"))
 
     def _apply(self, images, offset) -> tf.Tensor:

@@ -13,7 +13,7 @@ from rat_tf.transforms import base
 class Composite:
     """Several transformations, each with its own offset, norm and ε; offsets are lists.
 
-    Each has a name of its own: metrics and offsets are told apart by it.
+    Names must be unique: they identify metrics and offsets.
     """
 
     def __init__(self, transforms: Sequence[base.Transform]):

@@ -1,4 +1,4 @@
-"""Flow field: every pixel has a displacement of its own."""
+"""Flow field: a displacement for every pixel."""
 
 from rat_tf.transforms import base
 

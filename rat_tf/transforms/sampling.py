@@ -1,4 +1,4 @@
-"""Bilinear sampling of images at displaced grid points: the only module that touches tfa.
+"""Bilinear sampling of images at displaced grid points: the only module that imports tfa.
 
 Coordinates are normalised to [-1, 1] with aligned corners, x along the width and y along the
 height, as in Spatial Transformer Networks. A displacement of one unit is (W-1)/2 pixels along x.
@@ -18,8 +18,8 @@ with warnings.catch_warnings():
 def fastest(compiled: bool) -> str:
     """The sampler for this machine: tfa's kernel on CPUs, plain TensorFlow elsewhere.
 
-    XLA cannot compile tfa's, and the wheels of tfa 0.23 hold none for GPUs: TensorFlow would run it
-    on the host, and copy the images there and back for every warp.
+    XLA cannot compile tfa's kernel, and tfa 0.23 has none for GPUs: TensorFlow would run it on the
+    host and copy the images back and forth for every warp.
     """
     return "gather" if compiled or tf.config.list_physical_devices("GPU") else "resampler"
 
@@ -35,11 +35,11 @@ def warp(images, displacement, padding: str = "zeros", sampler: str = "resampler
 
     Outside the image a sample is zero (`padding="zeros"`: the neighbours outside weigh in as
     zeros) or the nearest border pixel (`"edge"`). A NaN displacement gives zero with either
-    padding: it can neither crash the process nor spread.
+    padding: it neither crashes the process nor spreads.
 
     `sampler="resampler"` is tfa's C++ kernel, `"gather"` plain TensorFlow. `tfa.image.transform`
     has no gradient for its parameters, and `tfa.image.dense_image_warp` none for most pixels at the
-    identity: neither can serve the search.
+    identity: neither can be used for the search.
     """
     size, dtype = np.array(images.shape[2:0:-1]), images.dtype.as_numpy_dtype
     place = np.stack(np.meshgrid(*map(np.arange, size)), axis=-1).astype(dtype)  # (x, y) of pixels

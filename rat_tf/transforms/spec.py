@@ -1,6 +1,6 @@
-"""What flags say of transformations and their search, without TensorFlow.
+"""Transformations and their search as flags. No TensorFlow here.
 
-A file of this folder that is none of `MACHINERY` is a transformation: `affine.py` holds the class
+Every file in this folder that is not in `MACHINERY` is a transformation: `affine.py` has the class
 `Affine`, which flags call `affine`.
 """
 
@@ -46,7 +46,7 @@ class Spec:
         return ",".join(f"{name}:{number(epsilon)}" for name, epsilon in self.parts)
 
     def only(self, *names: str) -> Spec:
-        """Those of some names."""
+        """Only the transformations with these names."""
         return Spec(tuple(part for part in self.parts if part[0] in names))
 
     @property
@@ -55,7 +55,7 @@ class Spec:
 
 
 def number(value: float) -> str:
-    """A short text that makes the same number again: 0.6, 1e-6."""
+    """A short text that parses to the same number: 0.6, 1e-6."""
     short = f"{value:g}"
     text = short if float(short) == value else repr(value)
     return re.sub(r"e([+-])0+", r"e\1", text)
@@ -97,7 +97,9 @@ class Xi:
         except ValueError:
             value = math.nan
         if not 0 < value < math.inf:
-            raise ValueError(f"expected a number > 0 or a multiple of ε as 0.5eps, got {text!r}")
+            raise ValueError(
+                f"expected a number > 0 or a multiple of ε such as 0.5eps, got {text!r}"
+            )
         return cls(value, relative)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A search with KerasTuner. Modules are loaded on first use: flags are checked before."""
+"""Hyper-parameter search with KerasTuner. Modules are imported on first use."""
 
 import lazy_loader
 

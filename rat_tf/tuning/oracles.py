@@ -1,12 +1,12 @@
-"""KerasTuner's oracles, which choose the next trial, made to survive a crash at any moment.
+"""KerasTuner's oracles, which choose the next trial, made crash-safe.
 
-What is changed in KerasTuner 1.4.8, and why:
+Changes to KerasTuner 1.4.8, and why:
 
-- The state is one file, written whole or not at all. KerasTuner writes several, one after the
-  other, and a process killed between two of them leaves trials that are never finished.
-- A grid search resumes, where KerasTuner's has forgotten its place.
-- A chief (see rat_tf.tune) gives the trials of silent workers to others. KerasTuner's waits for
-  dead workers forever.
+- The state is one file, written atomically. KerasTuner writes several files, and a process killed
+  between two of them leaves trials that are never finished.
+- A grid search can be resumed; KerasTuner's does not save its position.
+- A chief (see rat_tf.tune) reassigns the trials of dead workers. KerasTuner's waits for them
+  forever.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from rat_tf.tuning import search_space
 
 ChiefLost = grpc.RpcError  # raised in a worker when the chief does not answer
 OBJECTIVE = kt.Objective("val_error", "min")
-HEARTBEAT = 5.0  # seconds between two signs of life of a worker
-TIMEOUT = 60.0  # seconds of silence after which a worker is taken for dead
+HEARTBEAT = 5.0  # seconds between two heartbeats of a worker
+TIMEOUT = 60.0  # seconds without a heartbeat after which a worker counts as dead
 
 
 class _Resumable:
-    """Mixed into an oracle of KerasTuner: its state in one file, its workers watched."""
+    """Mixin for KerasTuner's oracles: state in one file, heartbeats of the workers."""
 
     def __init__(self, **kwargs):
         super().__init__(objective=OBJECTIVE, allow_new_entries=False, **kwargs)
         self.verbose = 0  # rat_tf.tune reports
-        self._heard = {}  # worker's id -> time of its last sign of life
+        self._heard = {}  # worker's id -> time of its last heartbeat
 
     # ---- the state
 
     def get_state(self):
         state = super().get_state()
-        # KerasTuner saves before it takes an ended trial from the ongoing ones.
+        # KerasTuner saves before it removes an ended trial from the ongoing ones.
         ongoing = {k: v for k, v in state["ongoing_trials"].items() if v not in self.end_order}
         trials = {name: trial.get_state() for name, trial in self.trials.items()}
         return {**state, "ongoing_trials": ongoing, "trials": trials}
@@ -74,17 +74,17 @@ class _Resumable:
     def create_trial(self, tuner_id):
         self._heard[tuner_id] = time.monotonic()
         with warnings.catch_warnings():
-            # That a length scale is at its bound: a parameter that makes no difference.
+            # A length scale at its bound: a parameter without effect.
             warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
             trial = super().create_trial(tuner_id)
         if trial.status == "STOPPED" and self.ongoing_trials:
-            # Not the end yet: if the worker of one of these dies, another one has to run it.
+            # Not the end yet: if the worker of an ongoing trial dies, another one must run it.
             trial.status = "IDLE"
             self.tuner_ids.add(tuner_id)
         return trial
 
     def get_trial(self, trial_id):
-        """The trial; a worker asks for its own again and again to show that it is alive."""
+        """The trial. A worker requests its own trial as a heartbeat."""
         for tuner_id, trial in list(self.ongoing_trials.items()):
             if trial.trial_id == trial_id:
                 self._heard[tuner_id] = time.monotonic()
@@ -95,7 +95,7 @@ class _Resumable:
         for tuner_id in list(self.tuner_ids):
             if time.monotonic() - self._heard[tuner_id] < TIMEOUT:
                 continue
-            text = f"{tuner_id} has been silent for {TIMEOUT:.0f} s"
+            text = f"no heartbeat from {tuner_id} for {TIMEOUT:.0f} s"
             self.tuner_ids.discard(tuner_id)
             trial = self.ongoing_trials.pop(tuner_id, None)
             if trial:
@@ -130,7 +130,7 @@ def make(tuner: str, space: search_space.Space, limit: int | None):
     hyperparameters = kt.HyperParameters()
     for p in space.parameters:
         if p.values:
-            # Texts: a number that has been rounded on its way is not found among the choices.
+            # As text: a rounded number would not be found among the choices.
             hyperparameters.Choice(p.name, list(p.values))
         else:
             hyperparameters.Float(p.name, p.low, p.high, sampling="log" if p.log else "linear")
@@ -138,7 +138,7 @@ def make(tuner: str, space: search_space.Space, limit: int | None):
     epochs = {"max_epochs": space.base.iterations // space.base.validate_every}
     budget = epochs if tuner == "hyperband" else {"max_trials": limit}
     kind = type(f"Resumable{KINDS[tuner].__name__}", (_Resumable, KINDS[tuner]), {})
-    # KerasTuner takes the seed 0 for none.
+    # KerasTuner treats the seed 0 as no seed.
     return kind(hyperparameters=hyperparameters, seed=space.base.seed + 1, **budget)
 
 
@@ -146,7 +146,7 @@ def make(tuner: str, space: search_space.Space, limit: int | None):
 
 
 def serve(oracle) -> None:
-    """Prepares the chief: checks its address and watches its workers from now on."""
+    """Prepares the chief: checks its address and starts to monitor the workers."""
     host, port = os.environ["KERASTUNER_ORACLE_IP"], os.environ["KERASTUNER_ORACLE_PORT"]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -159,12 +159,12 @@ def serve(oracle) -> None:
 
 
 def every_heartbeat(call) -> None:
-    """Calls a function again and again in the background."""
+    """Calls a function periodically in a background thread."""
 
     def loop():
         while True:
             time.sleep(HEARTBEAT)
-            with contextlib.suppress(grpc.RpcError):  # the worker's next request will tell
+            with contextlib.suppress(grpc.RpcError):  # the worker's next request reports it
                 call()
 
     threading.Thread(target=loop, daemon=True).start()

@@ -20,15 +20,15 @@ class Settings:
     """The tuner's own flags."""
 
     output: str = fields.flag(
-        "", "Folder of the search; by default runs/<name of the flagfile>/tune-<method>."
+        "", "Folder of the search; default: runs/<name of the flagfile>/tune-<method>."
     )
     tuner: str = fields.flag(
         "",
-        "By default grid; with --search_composition bayesian. Hyperband varies the steps, too.",
+        "Default: grid; with --search_composition bayesian. hyperband also varies the steps.",
         choices=("", *TUNERS),
     )
     search: str = fields.flag(
-        "", "What to vary; by default the paper's grid of ε for the transformations in use."
+        "", "What to vary; default: the paper's grid of ε for the transformations in use."
     )
     search_composition: bool = fields.flag(
         False, "Search which transformations to compose, in which order and with which ε."
@@ -73,9 +73,9 @@ class Settings:
 
     @property
     def limit(self) -> int | None:
-        """The maximum number of trials; None where the tuner ends by itself."""
-        ends_itself = self.tuner in ("grid", "hyperband")
-        return self.max_trials or (None if ends_itself else DEFAULT_TRIALS)
+        """The maximum number of trials; None if the tuner sets it."""
+        limited = self.tuner in ("grid", "hyperband")
+        return self.max_trials or (None if limited else DEFAULT_TRIALS)
 
     def text(self) -> str:
         what = ["compositions"] * self.search_composition + [self.search] * bool(self.search)
@@ -83,7 +83,7 @@ class Settings:
 
 
 def role() -> str:
-    """What KerasTuner's variables make of this process: chief, worker, or alone."""
+    """The role of this process by KerasTuner's variables: chief, worker, or alone."""
     ip, needed = "KERASTUNER_ORACLE_IP", ("KERASTUNER_TUNER_ID", "KERASTUNER_ORACLE_PORT")
     given = [name for name in (ip, *needed) if os.environ.get(name)]
     missing = [name for name in needed if name not in given]
@@ -103,18 +103,18 @@ def _paths(folder: str) -> tuple[str, str]:
 
 
 def check_folder(settings: Settings, config: config_lib.Config, created: bool = False) -> None:
-    """Refuses a folder of something else, or of a search with other settings."""
+    """Checks that the folder is unused, or that of a search with the same settings."""
     folder = settings.output
     description, flags = _paths(folder)
     if not os.path.exists(description):
         if created or not _is_unused(folder):
-            what = "the chief's folder" if created else "a new or empty folder or that of a search"
+            what = "the chief's folder" if created else "a new or empty folder, or that of a search"
             raise errors.UserError(f"--output: expected {what}, but {folder} has no search.json")
         return
     with open(description) as file:
         before = json.load(file)
     differences = config.differences(flag_values.config_of_file(flags)) + [
-        f"--{name}={before[name]} there, --{name}={value} here"
+        f"expected --{name}={before[name]}, got --{name}={value}"
         for name, value in _kept(settings).items()
         if before[name] != value
     ]
@@ -130,14 +130,14 @@ def create_folder(settings: Settings, config: config_lib.Config) -> None:
     try:
         os.makedirs(settings.output, exist_ok=True)
         files.write(flags, config.flagfile())
-        # Last: it makes the folder that of a search.
+        # Last, as it marks the folder of a search.
         files.write(description, json.dumps(_kept(settings), indent=2) + "\n")
     except OSError as error:
         raise errors.UserError(f"--output: {settings.output}: {error.strerror}") from None
 
 
 def _is_unused(folder: str) -> bool:
-    """Whether there is nothing but what workers and an interrupted `create_folder` leave."""
+    """Whether there is nothing but leftovers of workers and of an interrupted `create_folder`."""
     if not os.path.isdir(folder):
         return not os.path.exists(folder)
     harmless = ("flags.cfg", "oracle")

@@ -6,7 +6,7 @@ A parameter is a flag or `epsilon.<transformation>`, the ε of one transformatio
 A composition is searched with two numbers for each transformation t: `place.t` in [-1, 1] and
 `epsilon.t`. Those with place >= 0 are applied in the order of their places; if there is none, the
 one with the highest place is applied alone. So every point of the box is a composition, and near
-points are alike, which is what a Gaussian process needs.
+points are similar, as a Gaussian process needs it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Space:
     composition: bool
 
     def shown(self, values: dict) -> dict:
-        """Names and values as a user would write them; a composition as its --transforms."""
+        """Names and values as flags; a composition as its --transforms."""
         found = {p.name: _value(p, values[p.name]) for p in self.parameters}
         if not self.composition:
             return found
@@ -50,7 +50,7 @@ class Space:
         return {"transforms": _composed(found), **rest}
 
     def config(self, values: dict, **changes) -> config_lib.Config:
-        """The config of a trial; what is not searched stays as it is in the base."""
+        """The config of a trial; other flags are those of the base."""
         shown = self.shown(values)
         flags = {name: value for name, value in shown.items() if "." not in name}
         epsilons = {k.partition(".")[2]: v for k, v in shown.items() if k.startswith("epsilon.")}
@@ -63,7 +63,7 @@ class Space:
         return math.prod(len(p.values) or math.inf for p in self.parameters)
 
     def probes(self) -> list[config_lib.Config]:
-        """The configs of all combinations; of many, of some in which every value occurs."""
+        """The configs of all combinations; if there are many, of some that include every value."""
         choices = [p.values or (p.low, p.high) for p in self.parameters]
         combinations = list(itertools.islice(itertools.product(*choices), MAX_PROBES))
         if len(combinations) == MAX_PROBES:
@@ -111,7 +111,7 @@ def _check(parameters: dict[str, ranges.Parameter], tuner: str, composition: boo
         )
     clash = {"iterations", "validate_every"} & set(parameters)
     if tuner == "hyperband" and clash:
-        raise errors.UserError(f"--search: {clash.pop()} is what --tuner=hyperband itself varies")
+        raise errors.UserError(f"--search: {clash.pop()} is already varied by --tuner=hyperband")
     if tuner == "grid":
         for parameter in parameters.values():
             parameter.check_list("--search", "--tuner=grid")
@@ -140,7 +140,7 @@ def _parameter(name: str, text: str, used: list[str]) -> ranges.Parameter:
     if len(parameter.values) == 1:
         raise errors.UserError(f"--search: expected two values or more, got {name}={text}")
     if kind in ("int", "float"):
-        # A Gaussian process takes neighbours in the list for similar.
+        # A Gaussian process treats neighbours in the list as similar.
         ordered = tuple(sorted(parameter.values, key=float))
         parameter = dataclasses.replace(parameter, values=ordered)
     return parameter
@@ -151,15 +151,15 @@ def _paper(used: list[str]) -> dict[str, str]:
     found = {name: PAPER[name] for name in used if name in PAPER}
     if not found:
         raise errors.UserError(
-            f"--search: the paper has a grid for {', '.join(PAPER)}, and this run uses "
-            f"{', '.join(used) or 'no transformation'}; give another, for example --search="
+            f"--search: the paper has a grid for {', '.join(PAPER)}, but this run uses "
+            f"{', '.join(used) or 'no transformation'}; set it, for example --search="
             + ("epsilon.noise=0.5:5:0.5" if used else "learning_rate=1e-4|1e-3")
         )
     return found
 
 
 def _value(parameter: ranges.Parameter, found):
-    """What the flag gets for a value that KerasTuner gives: a text of a list, or a number."""
+    """The value of the flag for a value from KerasTuner: a text of a list, or a number."""
     if isinstance(found, str):
         return ranges.convert(found, parameter.kind)
     if parameter.kind == "int":

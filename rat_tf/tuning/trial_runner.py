@@ -1,4 +1,4 @@
-"""Runs a search: its trials one after the other, with data and devices that all of them share."""
+"""Runs the trials of a search one after the other; they share data and devices."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ POLL = 0.5  # seconds between two requests of a worker that waits for a trial
 
 def search(settings: search_settings.Settings, space: search_space.Space, role: str) -> None:
     """Runs all trials of a search, or resumes it: alone, or as a chief or worker."""
-    # A graph for every trial is what is wanted here; TensorFlow takes it for a mistake.
+    # Every trial needs its own graph; TensorFlow would warn about retracing.
     tf.get_logger().addFilter(lambda record: "retracing" not in record.getMessage())
     base, runner = space.base, None
     if role != "chief":
-        # First what may be refused: data that are not there, batches that do not divide.
+        # First what can fail: missing data, batches that do not divide.
         strategy = devices.prepare(base)
         for probe in space.probes():
             streams.check_replicas(*probe.batch_sizes, strategy.num_replicas_in_sync)
@@ -39,7 +39,7 @@ def search(settings: search_settings.Settings, space: search_space.Space, role: 
     oracle = oracles.make(settings.tuner, space, settings.limit)
     tuner = Tuner(oracle, runner, settings.output)
     if role == "worker":
-        tuner.oracle.get_space()  # waits for the chief, which has then described the search
+        tuner.oracle.get_space()  # waits for the chief, which has then created the folder
         search_settings.check_folder(settings, base, created=True)
     else:
         total = min(space.size(), settings.limit or math.inf)
@@ -59,7 +59,7 @@ class Tuner(kt.engine.base_tuner.BaseTuner):
         super().__init__(oracle, directory=folder, project_name="oracle")
         self._runner = runner
         self._trial_id = None
-        if self._is_worker():  # to show that it is alive it asks for its trial again and again
+        if self._is_worker():  # the heartbeat: it requests its own trial
             oracles.every_heartbeat(
                 lambda: self._trial_id and self.oracle.get_trial(self._trial_id)
             )
@@ -79,7 +79,7 @@ class Tuner(kt.engine.base_tuner.BaseTuner):
         return {oracles.OBJECTIVE.name: result["validation_error"]}
 
     def save(self):
-        pass  # the oracle saves itself
+        pass  # the oracle saves its state
 
 
 class Runner:
@@ -94,19 +94,19 @@ class Runner:
         self._images = data.load(space.base)
 
     def run(self, trial_id: str, values: dict) -> dict:
-        """Brings a trial to its end from wherever it stands; returns what trial.json holds."""
+        """Trains or resumes a trial to its end; returns the content of trial.json."""
         ended = {trial["trial"]: trial for trial in trials.finished(self._folder)}
         if trial_id in ended:
             return ended[trial_id]
         shown = self._space.shown(values)
         print(f"\ntrial {trial_id}: " + "  ".join(f"{k}={v}" for k, v in shown.items()), flush=True)
         run = run_folder.Run(trials.path(self._folder, trial_id))
-        # Hyperband gives a trial some of the steps; ramps and decay stay as they are.
+        # Hyperband gives a trial some of the steps; ramps and decay are unchanged.
         steps = values.get("tuner/epochs", 0) * self._space.base.validate_every
         changes = {"iterations": steps} if steps else {}
         try:
             config = self._space.config(values, run_dir=run.folder, **changes)
-        except errors.UserError as error:  # of a combination that `probes` has left out
+        except errors.UserError as error:  # a combination that `probes` has not checked
             print(f"trial {trial_id}: {error}")
             result = trials.outcome(run, "invalid")
         else:
@@ -127,7 +127,7 @@ class Runner:
         """Trains one run to its end; returns its status."""
         names = [n for n, flag in config_lib.FLAGS.items() if flag.metadata["group"] == "Data"]
         if any(getattr(config, name) != getattr(self._loaded, name) for name in names):
-            self._images = None  # before the next: not both in memory
+            self._images = None  # first, so that only one set is in memory
             self._images, self._loaded = data.load(config), config
         devices.set_precision(config)
         run.check(config)
@@ -145,7 +145,7 @@ class Runner:
         return "stopped" if stopping.stopped else "finished"
 
     def _same(self, config: config_lib.Config, ended: dict[str, dict]) -> dict | None:
-        """The outcome of an earlier trial with the same flags, which would be the same again."""
+        """The outcome of an earlier trial with the same flags, which would be repeated."""
         for trial_id, earlier in ended.items():
             flags = pathlib.Path(trials.path(self._folder, trial_id, "flags.cfg"))
             if flags.exists() and flags.read_text() == config.flagfile():
@@ -166,7 +166,7 @@ class Runner:
 
 
 def _free_memory() -> None:
-    """Frees what a trial has built.
+    """Frees the memory of a trial.
 
     TensorFlow keeps the gradient of every tf.custom_gradient that it traces, and with it the graph,
     under a new name forever: 17 MiB per trial of the smallest network (docs/performance.md).

@@ -25,7 +25,7 @@ def path(folder: str, trial_id: str = "*", file: str = "") -> str:
 
 
 def outcome(run: run_folder.Run, status: str) -> dict:
-    """What trial.json says of a run, most of all its lowest validation error."""
+    """The outcome of a run for trial.json: its lowest validation error, steps and status."""
     rows, errors = run.rows(), _errors(run)
     best_step = min(errors, key=errors.get, default=0)
     return {
@@ -71,7 +71,7 @@ class StopHopeless(tf.keras.callbacks.Callback):
 
 
 def hopeless(own: dict[int, float], others: list[dict[int, float]], first: float = 0) -> bool:
-    """The rule; each trial is its validation errors by step."""
+    """The rule; a trial is given by its validation errors by step."""
     step = max(own)
     means = [
         statistics.fmean(error for at, error in other.items() if at <= step)
@@ -118,7 +118,7 @@ def best_flagfile(folder: str, ranked: list[dict], settings: str, base: config_l
 
 
 def table(ranked: list[dict], names: list[str]) -> str:
-    """Ranked trials in columns as wide as they need to be."""
+    """Ranked trials as aligned columns."""
     lines = [["rank", "trial", "validation error", "at step", "of", *names, ""]]
     for rank, trial in enumerate(ranked[:TABLE_ROWS], 1):
         status = trial["status"].replace("finished", "")

@@ -43,9 +43,9 @@ def test_lists(text, kind, expected):
 @pytest.mark.parametrize(
     "text, kind, low, high, log, write",
     [
-        ("consistency=0.1:1", "float", 0.1, 1, False, "write consistency=0.1:1:<step>"),
-        ("labels=10:40", "int", 10, 40, False, "write labels=10:40:<step>"),
-        ("xi=1e-6 : 1e-2 : log", "str", 1e-6, 1e-2, True, "write xi=1e-06:0.01:log:5"),
+        ("consistency=0.1:1", "float", 0.1, 1, False, "use consistency=0.1:1:<step>"),
+        ("labels=10:40", "int", 10, 40, False, "use labels=10:40:<step>"),
+        ("xi=1e-6 : 1e-2 : log", "str", 1e-6, 1e-2, True, "use xi=1e-06:0.01:log:5"),
     ],
 )
 def test_ranges(text, kind, low, high, log, write):

@@ -60,7 +60,7 @@ def test_an_image_beside_the_parts_is_named(tmp_path):
     (tmp_path / "README.txt").write_text("mine")
     assert len(data_lib.load(settings(tmp_path)).train) == 17
     make.png(os.path.join(tmp_path, "loose.PNG"), make.pixels(1)[0])
-    refused(tmp_path, r"loose\.PNG: expected images in labeled, .*found one beside them")
+    refused(tmp_path, r"loose\.PNG: expected images only in labeled, .*found one next to them")
 
 
 def test_one_image_of_each_class_needs_a_validation_part(tmp_path):
@@ -118,7 +118,7 @@ def test_an_image_size_beyond_memory_is_not_the_fault_of_a_file(tmp_path, monkey
         raise tf.errors.ResourceExhaustedError(None, None, "{{node x}} OOM [Op:Resize]")
 
     monkeypatch.setattr(tf.image, "resize", resize)
-    refused(tmp_path, r"--image_size: no memory .* 99999×99999 pixels \(OOM\)$", image_size=99999)
+    refused(tmp_path, r"--image_size: not enough .* 99999×99999 pixels \(OOM\)$", image_size=99999)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
@@ -158,7 +158,7 @@ def test_broken_file_is_named_or_skipped(tmp_path, caplog, content):
     )
     data = data_lib.load(settings(tmp_path, skip_broken=True))
     assert len(data.train) == 16
-    assert "files left out: 1\n" in caplog.text and "cat/3.png" in caplog.text
+    assert "skipped files: 1\n" in caplog.text and "cat/3.png" in caplog.text
 
 
 def test_a_cached_set_does_not_forget_its_broken_files(tmp_path, caplog):
@@ -169,7 +169,7 @@ def test_a_cached_set_does_not_forget_its_broken_files(tmp_path, caplog):
     for _ in range(2):
         caplog.clear()
         assert len(sources.load(settings(tmp_path / "set", skip_broken=True, **cached)).train) == 16
-        assert "files left out: 2\n" in caplog.text
+        assert "skipped files: 2\n" in caplog.text
         assert "cat/3.png" in caplog.text
         assert "link.png: expected an image, found a broken file (No such file" in caplog.text
     refused(tmp_path / "set", r"cat/3\.png: .*one of at least 2.*--skip_broken", **cached)
@@ -182,7 +182,7 @@ def test_many_broken_files_are_counted_and_some_of_them_named(tmp_path, caplog):
         (tmp_path / "unlabeled" / str(i) / "x.png").write_bytes(b"x")
     sources.load(settings(tmp_path, skip_broken=True))
     (text,) = [r.getMessage() for r in caplog.records if "skip_broken" in r.getMessage()]
-    assert "left out: 25\n" in text and text.count("x.png") == 10 and text.endswith("and 15 more")
+    assert "files: 25\n" in text and text.count("x.png") == 10 and text.endswith("and 15 more")
 
 
 @pytest.mark.parametrize("limit", [4, 0])

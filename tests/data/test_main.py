@@ -30,7 +30,7 @@ def test_description_and_contact_sheet_of_a_folder(tmp_path, capsys):
     lines = {line.split()[0]: line.split()[1:] for line in printed.splitlines() if line.split()}
     assert lines["cat"][0] == lines["dog"][0] == "2"
     assert lines["total"] == ["4", str(len(data.unlabeled)), str(len(data.validation)), "5"]
-    assert "1 of the test images occur among labelled or unlabelled ones" in printed
+    assert "1 of the test images are also labelled or unlabelled images" in printed
     with open(tmp_path / "contact_sheet.png", "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
 
@@ -69,9 +69,7 @@ def test_large_images_are_searched_in_small_numbers(size, searched, monkeypatch)
     config = config_lib.Config(network="wrn-10-1", transforms="noise:1")
     title, images, _ = preview.rows(config, data, 10)[-1]
     assert len(images) == searched
-    assert ("to save memory" in title) == (searched < 10) and ("left out" in title) == (
-        not searched
-    )
+    assert ("to save memory" in title) == (searched < 10) and ("skipped" in title) == (not searched)
 
 
 def test_batches_that_do_not_divide_by_the_devices_are_refused_as_in_training():
@@ -94,7 +92,7 @@ def test_command_line_error_is_one_line(tmp_path):
         cwd=os.getcwd(),
     )
     assert done.returncode == 2
-    assert "error: --dataset=folder:/no/where: there is no such folder" in done.stderr
+    assert "error: --dataset=folder:/no/where: no such folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 

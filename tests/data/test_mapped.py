@@ -148,6 +148,6 @@ def test_full_disk_is_an_error_before_decoding(tmp_path):
 
 
 def test_a_long_decode_shows_where_it_is(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(examples, "TELL_EVERY", 0)
+    monkeypatch.setattr(examples, "PROGRESS_INTERVAL", 0)
     mapped.read([part(), part()], SHAPE, str(tmp_path))
     assert "read 7 of 14 images" in caplog.text

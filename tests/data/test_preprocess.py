@@ -164,7 +164,7 @@ def test_a_fit_is_repeated_and_kept_whatever_a_cache_raises(tmp_path, monkeypatc
 def test_a_fit_outlives_a_cache_that_cannot_be_written(caplog):
     mean, matrix = zca.fitted(correlated(), "/etc/passwd")
     np.testing.assert_allclose(matrix, zca.fit(correlated())[1], atol=1e-6)
-    assert "--cache_dir: cannot keep the ZCA in /etc/passwd/zca" in caplog.text
+    assert "--cache_dir: cannot cache the ZCA matrix in /etc/passwd/zca" in caplog.text
 
 
 def test_too_large_images_are_refused_before_they_are_read(monkeypatch):

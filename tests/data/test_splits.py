@@ -76,7 +76,7 @@ def test_include_labeled():
     [
         ({"labels": 55}, "--labels: expected a multiple of the 10 classes"),
         ({"labels": 1290}, "--labels: 1290 .* 129 of class '0', which has 121"),
-        ({"labels": 5, "stratify": "proportional"}, "each class needs one or more"),
+        ({"labels": 5, "stratify": "proportional"}, "each class needs at least one"),
         ({"labels": 0}, "needs unlabelled images"),
         ({"augment_shift": 8}, "--augment_shift: expected less than the 8 pixels"),
         ({"split_file": "nowhere.json"}, "--split_file: .*nowhere.json: No such file"),
@@ -92,7 +92,7 @@ def test_errors_name_the_flag(changes, match):
     [
         ({"labels": 1300}, "--labels: expected at most the 1293 images"),  # 1437 without a tenth
         ({"validation": 0.0}, "--validation: .* 0 of 1437 labelled images is none.*validation/"),
-        ({"split_file": __file__}, "--split_file: .*found no JSON"),
+        ({"split_file": __file__}, "--split_file: .*found invalid JSON"),
     ],
 )
 def test_what_sizes_tell_is_an_error_before_images_are_read(monkeypatch, changes, match):
@@ -123,7 +123,9 @@ def test_split_of_other_images_is_refused(tmp_path):
     path = str(tmp_path / "split.json")
     split = data_lib.load(settings()).split
     dataclasses.replace(split, hash="0" * 64).save(path)
-    with pytest.raises(errors.UserError, match="hash 0000.*not the same images"):
+    with pytest.raises(
+        errors.UserError, match="hash 0000.*the images, files or labels have changed"
+    ):
         data_lib.load(settings(split_file=path))
 
 

@@ -102,7 +102,9 @@ def test_the_folders_that_tfds_looks_in_are_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["foo-bar", "foo bar", "/foo", "föö-"])
 def test_a_name_that_is_none_is_an_error_of_one_line(tmp_path, name):
-    with pytest.raises(errors.UserError, match=f"^--dataset=tfds:{name}: expected a name .*$"):
+    with pytest.raises(
+        errors.UserError, match=f"^--dataset=tfds:{name}: expected the name of a TFDS set.*$"
+    ):
         sources.find(settings(str(tmp_path), dataset=f"tfds:{name}"))
 
 

@@ -79,7 +79,7 @@ def test_one_split_for_all_seeds_unless_asked_otherwise():
         ({"vary": ["method=rat|vta"]}, ["--method", "'vta'", "'vat'"]),
         ({"vary": ["labels=20|many"]}, ["labels", "many"]),
         ({"vary": ["seed=1"], "seeds": "2"}, ["--seed", "twice"]),
-        ({"vary": ["consistency=0.1:1"]}, ["--vary", "a sweep", "write consistency=0.1:1:<step>"]),
+        ({"vary": ["consistency=0.1:1"]}, ["--vary", "a sweep", "use consistency=0.1:1:<step>"]),
         ({"seeds": "0"}, ["--seeds", "'0'"]),
         ({"seeds": "4..2"}, ["--seeds", "4..2"]),
         ({"given": {"seed": "1"}, "seeds": "2"}, ["--seed", "given and varied"]),

@@ -53,7 +53,7 @@ def test_the_same_seeds_twice_count_once_and_are_named(tmp_path):
     run_folders.write(tmp_path / "b", 0.2)
     ((group,), (problem,)) = run_folders.read(tmp_path)
     assert len(group.results) == 1
-    assert "/b: left out" in problem and "/a" in problem and "20.00" in problem
+    assert "/b: skipped" in problem and "/a" in problem and "20.00" in problem
 
 
 def test_rows_made_by_different_code_are_named(tmp_path):

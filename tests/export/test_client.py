@@ -123,7 +123,7 @@ def test_what_passes_is_tried_again(server, files, capsys):
     server[0].trouble = [busy, busy]
     client.main(files, server[1], "digits")
     captured = capsys.readouterr()
-    assert "again in 0.5 s" in captured.err and "again in 1 s" in captured.err
+    assert "retrying in 0.5 s" in captured.err and "retrying in 1 s" in captured.err
     assert len(captured.out.splitlines()) == len(files)
     server[0].trouble = [busy] * 3
     with pytest.raises(errors.UserError, match="Servable is loading"):

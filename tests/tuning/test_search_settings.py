@@ -38,9 +38,9 @@ def settings(tmp_path):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"search": "decay=0.1|0.2"}, "--search=xi=1.2 there, --search=decay=0.1.0.2 here"),
-        ({"tuner": "random"}, "--tuner=grid there, --tuner=random here"),
-        ({"stop_hopeless": True}, "--stop_hopeless=False there, --stop_hopeless=True here"),
+        ({"search": "decay=0.1|0.2"}, "expected --search=xi=1.2, got --search=decay=0.1.0.2"),
+        ({"tuner": "random"}, "expected --tuner=grid, got --tuner=random"),
+        ({"stop_hopeless": True}, "expected --stop_hopeless=False, got --stop_hopeless=True"),
     ],
 )
 def test_a_search_goes_on_with_its_own_settings_only(settings, changes, message):

@@ -48,8 +48,8 @@ def test_the_place_says_the_order():
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("consistency=0.1:1:log", "--tuner=grid needs a list.*write consistency=0.1:1:log:5"),
-        ("consistency=0.1:1", "write consistency=0.1:1:<step>"),
+        ("consistency=0.1:1:log", "--tuner=grid needs a list.*use consistency=0.1:1:log:5"),
+        ("consistency=0.1:1", "use consistency=0.1:1:<step>"),
         ("method=rat|rats", "method=rats: --method.*did you mean 'rat'"),
         ("xi=1e-6|small", "xi=small: --xi: expected a number"),
         ("iterations=4:8:3", "iterations=7: --validate_every"),
@@ -121,5 +121,5 @@ def test_another_name_of_a_transformation_is_the_same_parameter():
 
 
 def test_hyperband_itself_varies_the_steps():
-    with pytest.raises(errors.UserError, match="iterations is what --tuner=hyperband"):
+    with pytest.raises(errors.UserError, match="iterations is already varied by --tuner=hyperband"):
         searches.parse("iterations=6|12", tuner="hyperband")

@@ -93,7 +93,7 @@ def test_a_trial_that_was_begun_with_other_images_is_refused(runner, monkeypatch
     (folder / "trial.json").unlink()  # as if interrupted
     split = splits.read(str(folder / "split.json"))
     dataclasses.replace(split, hash="0" * 64).save(str(folder / "split.json"))
-    with pytest.raises(errors.UserError, match="trials/0 was begun with other images"):
+    with pytest.raises(errors.UserError, match="trials/0 was started with other images"):
         runner(searches.parse("consistency=0.1|1")).run("0", {"consistency": "1"})
     assert len(calls) == 1
 

@@ -1,6 +1,6 @@
-"""The methods as flags know them: names, options with defaults and help. No TensorFlow here.
+"""The methods as flags: names, and options with defaults and help. No TensorFlow here.
 
-Every module of this folder is imported; a class there that `base.register` decorates is a method.
+Every module in this folder is imported; classes decorated with `base.register` are the methods.
 """
 
 from __future__ import annotations

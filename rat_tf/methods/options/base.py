@@ -1,4 +1,4 @@
-"""Options that all methods have, that most have, and how a method makes itself known."""
+"""Options that all or most methods have, and the registration of a method."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ REGISTRY: dict[str, type[Options]] = {}
 
 
 def register(name: str, model: str):
-    """Makes a class of options the method that flags call `name`.
+    """Class decorator: registers options as the method that flags call `name`.
 
-    `model` is the class that trains with them: a module of rat_tf.methods, a colon, its name. The
-    docstring of the options is what --help says of the method.
+    `model` is the class that trains with them: "<module of rat_tf.methods>:<class>". The docstring
+    of the options is what --help says of the method.
     """
 
     def decorate(cls):
@@ -30,28 +30,28 @@ def register(name: str, model: str):
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What every method has a default of its own for. A subclass adds its flags as fields."""
+    """Options of every method, each with its own defaults. A subclass adds its flags as fields."""
 
     learning_rate: float = fields.flag(
         0.003, "Initial learning rate of Adam.", fields.positive, group="Training"
     )
     weight_decay: float = fields.flag(
         0.0,
-        "Kernels shrink by this times the learning rate at every step.",
+        "Decoupled weight decay of the kernels, times the learning rate at every step.",
         fields.fraction,
         group="Training",
     )
     ema_decay: float = fields.flag(
         0.0,
-        "Decay of an exponential moving average of the weights, evaluated beside them: the teacher "
-        "of mean_teacher; 0: none.",
+        "Decay of an exponential moving average of the weights, which is evaluated, too (the "
+        "teacher of mean_teacher); 0: no average.",
         fields.fraction,
         group="Training",
     )
     evaluate: str = fields.flag(
         "student",
-        "Whose error is the run's result: that of the trained weights (student) or of their moving "
-        "average (teacher). result.json has both.",
+        "Weights that give the run's result: the trained weights (student) or their moving average "
+        "(teacher). result.json has both.",
         choices=("student", "teacher"),
         group="Training",
     )
@@ -60,26 +60,26 @@ class Options:
     model: ClassVar[str]
     #: Whether training uses unlabelled images; if not, the whole batch is labelled.
     unlabeled: ClassVar[bool] = True
-    #: Whether transformations are searched for by Algorithm 1.
+    #: Whether Algorithm 1 searches for the transformations.
     searches: ClassVar[bool] = False
 
     def check(self) -> None:
-        """Raises a UserError where options do not go together: the first of `clashes`."""
+        """Raises the first of `clashes` as a UserError."""
         for message in self.clashes():
             raise errors.UserError(message)
 
     def clashes(self) -> Iterator[str]:
-        """What is wrong with options that are right each, but not together."""
+        """Cross-option checks: messages about options that cannot be combined."""
         if self.evaluate == "teacher" and not self.ema_decay:
             yield "--ema_decay: must be > 0 with --evaluate=teacher, got 0.0"
 
     def arguments(self) -> dict:
-        """Keyword arguments of the model's class, those of all methods apart."""
+        """Keyword arguments of the model's class, besides those of all methods."""
         return {}
 
     @property
     def model_path(self) -> str:
-        """`model`, or another one if the options ask for it."""
+        """`model`, or another class if the options need one."""
         return self.model
 
     def load_model(self) -> type:
@@ -90,13 +90,13 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class SemiSupervised(Options):
-    """Options of a loss of unlabelled images with a weight λ that ramps up."""
+    """Options of a loss on unlabelled images, weighted by a λ that ramps up."""
 
     consistency: float = fields.flag(
-        0.3, "λ, the weight of the loss of unlabelled images (RAT: of the KL).", fields.at_least(0)
+        0.3, "λ, the weight of the loss on unlabelled images (RAT: of the KL).", fields.at_least(0)
     )
     consistency_rampup: int = fields.flag(
-        200_000, "Steps of the ramp of λ (mixmatch: a linear one).", fields.at_least(0)
+        200_000, "Steps over which λ ramps up (mixmatch: linearly).", fields.at_least(0)
     )
 
     def arguments(self) -> dict:

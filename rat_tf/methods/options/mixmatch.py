@@ -18,11 +18,11 @@ class MixMatch(rat.Mixing, base.SemiSupervised):
     consistency_rampup: int = 16_384
     mixup: bool = True
     sharpening: float = fields.flag(
-        0.5, "Temperature T of the guessed labels; 1: no sharpening.", fields.positive
+        0.5, "Temperature T that sharpens the guessed labels; 1: no sharpening.", fields.positive
     )
     augmentations: int = fields.flag(
         2,
-        "K, the augmented copies of an unlabelled image whose predictions are averaged.",
+        "K, the number of augmented copies of an unlabelled image to average over.",
         fields.at_least(1),
     )
 

@@ -1,4 +1,4 @@
-"""RAT, VAT and Random: one family, of which VAT has the noise alone and Random no search."""
+"""RAT, VAT (noise only) and Random (no search): one family of methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIXUP_ALPHA = 0.75
 class Mixing(base.Options):
     """Options of Mixup."""
 
-    mixup: bool = fields.flag(False, "Mix images and their targets with those of others.")
+    mixup: bool = fields.flag(False, "Train on mixtures of images and their targets.")
     mixup_alpha: float = fields.flag(MIXUP_ALPHA, "α of Mixup's Beta(α, α).", fields.positive)
 
     def clashes(self):
@@ -36,7 +36,7 @@ class Transforming(Mixing, base.SemiSupervised):
         parse=spec.Spec.parse,
     )
     epsilon_rampup: int = fields.flag(
-        0, "Steps of the ramp of ε (the paper: 400000); 0: no ε-rampup.", fields.at_least(0)
+        0, "Steps over which ε ramps up (paper: 400000); 0: no ε-rampup.", fields.at_least(0)
     )
     entropy_multiplier: float = fields.flag(
         0.06, "Weight of the entropy of unlabelled predictions.", fields.at_least(0)
@@ -107,7 +107,9 @@ class Searching(Transforming):
 class Warping(base.Options):
     """An option of warps."""
 
-    padding: str = fields.flag("zeros", "What warps see outside the image.", choices=spec.PADDINGS)
+    padding: str = fields.flag(
+        "zeros", "Pixels outside the image, as warps see them.", choices=spec.PADDINGS
+    )
 
 
 @base.register("rat", "rat:RAT")
