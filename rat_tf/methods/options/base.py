@@ -21,7 +21,7 @@ def register(name: str, model: str):
 
     def decorate(cls):
         cls = dataclasses.dataclass(frozen=True)(fields.inherit(cls))
-        cls.method, cls.model = name, model
+        cls.model = model
         REGISTRY[name] = cls
         return cls
 
@@ -56,7 +56,6 @@ class Options:
         group="Training",
     )
 
-    method: ClassVar[str]
     model: ClassVar[str]
     #: Whether training uses unlabelled images; if not, the whole batch is labelled.
     unlabeled: ClassVar[bool] = True
