@@ -139,6 +139,7 @@ def run(f: cli.Parsed) -> None:
         raise errors.UserError(f"--status: expected no images, got {' '.join(f.rest)}")
     if not f.rest and not f.status:
         raise errors.UserError("expected image files, or --status")
+    cli.import_tensorflow_quietly()
     main(list(f.rest), f.server, f.model, f.version, f.top, f.batch_size, f.timeout, f.retries)
 
 

@@ -35,13 +35,14 @@ def main(
     run_dir: str, output: str, weights: str = "best", version: int = 0, data_dir: str | None = None
 ) -> str:
     """Exports and returns the version's folder."""
-    import tensorflow as tf
-
     # The run, its weights, and images to compare with.
     run = training.run_folder.Run(run_dir)
     changes = {"data_dir": data_dir} if data_dir else {}
     config = run.config(download=False, **changes)
-    trained = training.weights.load(run, config, weights)
+    cli.import_tensorflow_quietly()
+    import tensorflow as tf
+
+    trained = training.weights.load(run, weights)
     if trained.image_shape[-1] not in (1, 3):
         raise errors.UserError(
             f"--run_dir: expected images of 1 or 3 channels, but those of {run_dir} have "

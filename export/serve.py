@@ -159,8 +159,4 @@ def quoted(value) -> str:
 
 
 if __name__ == "__main__":
-    cli.command(
-        lambda f: main(f.model_dir, f.name, f.port, f.rest_port, f.start, f.host),
-        Flags,
-        tensorflow=False,
-    )
+    cli.command(lambda f: main(f.model_dir, f.name, f.port, f.rest_port, f.start, f.host), Flags)

@@ -28,6 +28,7 @@ def main(check: bool, steps: bool) -> int:
     if not check:
         print(experiments.paper.listing())
         return 0
+    cli.import_tensorflow_quietly()
     return 1 if experiments.flagfile_checks.check(steps) else 0
 
 

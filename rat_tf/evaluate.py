@@ -39,8 +39,9 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     # The run, its weights and its images.
     run = training.run_folder.Run(run_dir)
     config = run.config()
+    cli.import_tensorflow_quietly()
     changes = {"data_dir": data_dir} if data_dir else {}
-    trained = training.weights.load(run, config, weights)
+    trained = training.weights.load(run, weights)
     loaded = run.load(dataclasses.replace(config, **changes))
     examples = loaded.test if len(loaded.test) else loaded.validation
 

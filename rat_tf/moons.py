@@ -51,6 +51,7 @@ def check_output(path: str) -> str:
 
 def main(output: str, seed: int, iterations: int) -> None:
     extension = check_output(output)
+    cli.import_tensorflow_quietly()
     two_moons = experiments.two_moons
     labeled, unlabeled = two_moons.sample(seed)
     models = {}

@@ -51,6 +51,4 @@ def main(folders: list[str], table: str, output: str) -> None:
 
 
 if __name__ == "__main__":
-    cli.command(
-        lambda f: main(list(f.rest), f.paper, f.output), Flags, positional=True, tensorflow=False
-    )
+    cli.command(lambda f: main(list(f.rest), f.paper, f.output), Flags, positional=True)

@@ -55,7 +55,6 @@ class Flags:
 def main(planned: list[experiments.plan.Planned], run: bool, print_commands: bool) -> int:
     states = experiments.execution.check(planned)
     if print_commands:
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` is not an error
         for one, (name, _) in zip(planned, states):
             if name != experiments.execution.FINISHED:
                 print(shlex.join(["python", *experiments.execution.TRAIN, *one.arguments()]))
@@ -98,9 +97,4 @@ def planned_runs(parsed: cli.Parsed) -> list[experiments.plan.Planned]:
 
 
 if __name__ == "__main__":
-    cli.command(
-        lambda f: main(planned_runs(f), f.run, f.print_commands),
-        Flags,
-        training=True,
-        tensorflow=False,
-    )
+    cli.command(lambda f: main(planned_runs(f), f.run, f.print_commands), Flags, training=True)

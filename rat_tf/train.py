@@ -23,10 +23,11 @@ def main(config: config_lib.Config) -> None:
     run.check(config)
     result = run.finished()
     if result:
-        print(f"{run.folder} is finished; nothing to do.\n{training.loop.verdict(result)}")
+        print(f"{run.folder} is finished; nothing to do.\n{training.run_folder.verdict(result)}")
         return
 
     # Devices and data.
+    cli.import_tensorflow_quietly()
     strategy = training.devices.prepare(config)
     images = run.load(config)
     worker = training.devices.worker_index(strategy)
@@ -41,7 +42,7 @@ def main(config: config_lib.Config) -> None:
     except training.checkpoints.Interrupted as signal:
         print(f"\n{signal}: state saved; the same command resumes the run.", file=sys.stderr)
         sys.exit(cli.STOPPED)
-    print(f"{training.loop.verdict(result)}\nresults in {run.folder}")
+    print(f"{training.run_folder.verdict(result)}\nresults in {run.folder}")
 
 
 if __name__ == "__main__":

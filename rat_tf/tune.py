@@ -82,4 +82,4 @@ def main(parsed: cli.Parsed) -> int:
 
 
 if __name__ == "__main__":
-    cli.command(main, tuning.search_settings.Settings, training=True, tensorflow=False)
+    cli.command(main, tuning.search_settings.Settings, training=True)

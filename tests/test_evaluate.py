@@ -46,5 +46,5 @@ def test_averaged_weights_of_a_run_without_them_are_refused(tmp_path):
     flags |= {"method": "supervised", "labels": 0, "consistency_rampup": None, "tensorboard": False}
     train.main(config_lib.Config(**flags, run_dir=str(tmp_path)))
     assert json.loads((tmp_path / "result.json").read_text())["labels"] > 1000
-    with pytest.raises(errors.UserError, match="--weights.*--ema_decay"):
+    with pytest.raises(errors.UserError, match="--weights=ema.*--ema_decay"):
         evaluate.main(str(tmp_path), "ema", images=1)

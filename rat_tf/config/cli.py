@@ -11,6 +11,7 @@ import errno
 import functools
 import os
 import re
+import signal
 import sys
 import tempfile
 import textwrap
@@ -18,7 +19,7 @@ import textwrap
 from absl import flags
 
 from rat_tf import errors, fields
-from rat_tf.config import flag_values, flagfiles, table
+from rat_tf.config import flag_values, flagfiles, run_dirs, table
 
 STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
 GROUPS = ("Method", "Data", "Training", "Machine")
@@ -35,7 +36,6 @@ class Parsed:
     flagfiles: tuple[str, ...]  # as given on the command line
     given: tuple[str, ...]  # names of the flags on the command line, without those in flagfiles
     rest: tuple[str, ...]  # positional arguments
-    file_labels: str  # value of --labels in the flagfiles
 
     def __getattr__(self, name: str):
         return getattr(self.own, name)
@@ -47,7 +47,7 @@ class Parsed:
         if config.run_dir:
             return config
         flagfile = self.flagfiles[-1] if self.flagfiles else ""
-        run_dir = default_run_dir(config, flagfile, self.file_labels)
+        run_dir = run_dirs.default(config, flagfile)
         return dataclasses.replace(config, run_dir=run_dir)
 
 
@@ -71,15 +71,12 @@ def parse(arguments, own=NoFlags, training: bool = False, positional: bool = Fal
     rest = flag_values.parse(registry, [*of_files, *ours])
     if rest and not positional:
         raise errors.UserError(f"unexpected arguments: {' '.join(rest)}")
-    labels = [flag.partition("=")[2] for flag in of_files if re.match("--?labels=", flag)]
-    file_labels = labels[-1] if labels else str(table.FLAGS["labels"].default)
     return Parsed(
         own=_own(own, registry),
         values=flag_values.of_flags(registry) if training else {},
         flagfiles=tuple(names),
         given=_given(registry, ours),
         rest=tuple(rest),
-        file_labels=file_labels if names else "",
     )
 
 
@@ -100,36 +97,6 @@ def _given(registry: flags.FlagValues, arguments) -> tuple[str, ...]:
     return tuple(name for name in registry if name in names)
 
 
-def default_run_dir(
-    config: table.Config,
-    flagfile: str = "",
-    file_labels: str = "",
-    varied: dict | None = None,
-    root: str = "runs",
-) -> str:
-    """<root>/<flagfile>/<method>-seed<seed>, plus the flags that distinguish runs of one flagfile.
-
-    A flagfile is named by its path below configs/, or by its file name. The number of labels is
-    added if it differs from `file_labels`, the flagfile's own; a sweep adds the flags it varies.
-    """
-    if flagfile:
-        path = os.path.splitext(os.path.normpath(flagfile))[0].split(os.sep)
-        folders = path[:-1]
-        below = len(folders) - folders[::-1].index("configs") if "configs" in folders else -1
-        name = os.path.join(*path[below:])
-    else:
-        name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
-    own = {} if file_labels in ("", str(config.labels)) else {"labels": config.labels}
-    shown = {**own, **(varied or {})}
-    parts = [config.method, *(f"{flag}{_plain(value)}" for flag, value in shown.items())]
-    return os.path.join(root, name, "-".join([*parts, f"seed{config.seed}"]))
-
-
-def _plain(value) -> str:
-    """A flag's value as part of a file name."""
-    return re.sub(r"[^\w.]+", "_", str(value))
-
-
 # ---- commands
 
 
@@ -144,23 +111,21 @@ def command(
     training: bool = False,
     positional: bool = False,
     config: bool = False,
-    tensorflow: bool = True,
 ) -> None:
     """Checks the flags, then runs main(parsed); an integer that it returns is the exit status.
 
     `own`, `training` and `positional` are those of `parse`. `config` makes the `Config` before
-    main runs, so that all training flags are checked. `tensorflow` imports TensorFlow.
+    main runs, so that all training flags are checked. A main that needs TensorFlow imports it by
+    `import_tensorflow_quietly` when everything that can be checked without it is right.
     """
     arguments = sys.argv[1:]
-    if {"--help", "-help", "-h", "--helpfull"} & set(arguments):
-        print(help_text(sys.modules["__main__"].__doc__ or "", own, training))
-        return
     with user_errors():
+        if {"--help", "-help", "-h", "--helpfull"} & set(arguments):
+            print(help_text(sys.modules["__main__"].__doc__ or "", own, training), flush=True)
+            return
         parsed = parse(arguments, own, training, positional)
         if config:
             parsed.config  # noqa: B018  (checked here, used in main)
-        if tensorflow:
-            import_tensorflow_quietly()
         status = main(parsed)
     if isinstance(status, int) and status:
         sys.exit(status)
@@ -180,9 +145,10 @@ def help_text(description: str, own=NoFlags, training: bool = False) -> str:
         lines += ["Defaults in brackets."]
         for group in GROUPS:
             lines += ["", f"{group}:"]
-            for name, field in table.FLAGS.items():
-                if field.metadata["group"] == group:
-                    lines += _described(field, table.default_text(name))
+            # --method first, as it decides which of the others are used.
+            for name in sorted(table.FLAGS, key=lambda name: name != "method"):
+                if table.FLAGS[name].metadata["group"] == group:
+                    lines += _described(table.FLAGS[name], table.default_text(name))
     return "\n".join(lines)
 
 
@@ -206,6 +172,9 @@ def user_errors():
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         sys.exit(130)
+    except BrokenPipeError:  # such as `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
             raise

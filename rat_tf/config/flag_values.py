@@ -5,6 +5,8 @@ Values are a dictionary by flag name. absl checks their types; `Config` parses a
 
 from __future__ import annotations
 
+import re
+
 from absl import flags
 
 from rat_tf import errors, fields
@@ -32,11 +34,23 @@ def of_arguments(arguments) -> dict:
 
 
 def parse(registry: flags.FlagValues, arguments) -> list[str]:
-    """Parses absl flags and returns the other arguments; invalid flags raise a `UserError`."""
+    """Parses absl's flags; a mistake in them is a `UserError`. Returns the other arguments."""
     try:
         return registry(["", *arguments])[1:]
+    except flags.IllegalFlagValueError as error:
+        raise errors.UserError(_in_our_words(registry, str(error))) from None
     except flags.Error as error:
         raise errors.UserError(str(error).removeprefix("ERROR:: ")) from None
+
+
+_EXPECTED = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+
+
+def _in_our_words(registry: flags.FlagValues, text: str) -> str:
+    """absl's message "flag --labels=x: invalid literal …" as ours are."""
+    match = re.match(r"flag --(\w+)=(.*?): ", text, re.DOTALL)
+    expected = match and _EXPECTED.get(registry[match[1]].flag_type())
+    return f"--{match[1]}: expected {expected}, got {match[2]!r}" if expected else text
 
 
 def of_file(path: str) -> dict:

@@ -50,9 +50,8 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
 
     method: str = fields.flag(
         "rat",
-        "rat; vat (only the noise of --transforms); random (the same transformations and ε, drawn "
-        "at random); the baselines pi_model, pseudo_label, mean_teacher, mixmatch, supervised. "
-        "Flags that the method does not use are an error on the command line and ignored in a "
+        "; ".join(f"{name}: {options.__doc__}" for name, options in METHODS.items())
+        + ". Flags that the method does not use are an error on the command line and ignored in a "
         "flagfile, so that one flagfile works for several methods.",
         choices=tuple(METHODS),
     )

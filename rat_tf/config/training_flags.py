@@ -8,6 +8,9 @@ from rat_tf import fields
 from rat_tf.networks import names
 from rat_tf.transforms import spec
 
+# TensorFlow takes these for patterns, and would not find its checkpoints again.
+_RUN_DIR = fields.expect(lambda path: not set("[]*?") & set(path), "a path without [, ], * and ?")
+
 
 @dataclasses.dataclass(frozen=True)
 class TrainingFlags:
@@ -47,6 +50,7 @@ class TrainingFlags:
         "",
         "Run folder; default: runs/<path of the flagfile below configs/>/<method>-seed<seed>, with "
         "-labels<n> if --labels differs from the flagfile. A stopped run is resumed.",
+        _RUN_DIR,
         group="Machine",
     )
     checkpoint_every: int = fields.flag(

@@ -64,9 +64,8 @@ def _numbers(fingerprints: np.ndarray) -> np.ndarray:
 
 
 def main(config: config_lib.Config) -> None:
-    data_lib.streams.check_replicas(
-        config.labeled_batch, config.unlabeled_batch, config.logical_devices
-    )
+    cli.import_tensorflow_quietly()
+    data_lib.streams.check_replicas(*config.batch_sizes, config.logical_devices)
     started = time.time()
     data = data_lib.load(config)
     print(describe(config, data))

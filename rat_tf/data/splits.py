@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rat_tf import errors
+from rat_tf import errors, files
 from rat_tf.data import examples, options, sources
 from rat_tf.data import listing as listing_lib
 
@@ -40,8 +40,7 @@ class Split:
     def save(self, path: str) -> None:
         """Writes the split as JSON, for --split_file."""
         content = {part: getattr(self, part).tolist() for part in PARTS}
-        with open(path, "w") as file:
-            json.dump({"hash": self.hash, **content}, file)
+        files.write(path, json.dumps({"hash": self.hash, **content}))
 
 
 def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:

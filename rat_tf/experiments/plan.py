@@ -8,7 +8,7 @@ import re
 
 from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.config import cli, flag_values, ranges
+from rat_tf.config import flag_values, ranges, run_dirs
 from rat_tf.experiments import paper
 
 FIELDS = config_lib.FLAGS
@@ -127,8 +127,7 @@ def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
         extras["split_seed"] = flags["split_seed"] = str(values["split_seed"])
     config = flag_values.to_config(values, given=flags)
     last = flagfiles[-1] if flagfiles else ""
-    labels = str(flag_values.of_file(last)["labels"]) if last else ""
-    run_dir = cli.default_run_dir(config, last, labels, extras, root)
+    run_dir = run_dirs.default(config, last, extras, root)
     return Planned(tuple(flagfiles), flags, dataclasses.replace(config, run_dir=run_dir))
 
 

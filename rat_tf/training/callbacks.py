@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import glob
 import math
 import os
 import sys
@@ -188,7 +189,10 @@ def _texts(row) -> dict[str, str]:
 
 def _cut_events(folder: str, step: int) -> None:
     """Removes TensorBoard events after `step`; the resumed run writes them again."""
-    for name in tf.io.gfile.glob(os.path.join(folder, "events.*")):
+    for name in glob.glob(os.path.join(glob.escape(folder), "events.*")):
+        if name.endswith(files.TEMPORARY):  # of a process that was killed here
+            os.remove(name)
+            continue
         kept = []
         for record in tf.data.TFRecordDataset(name).ignore_errors():
             if tf.compat.v1.Event.FromString(record.numpy()).step <= step:

@@ -19,9 +19,7 @@ def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
         tf.config.experimental.enable_op_determinism()
     set_precision(config)
     strategy = _strategy(config)
-    streams.check_replicas(
-        config.labeled_batch, config.unlabeled_batch, strategy.num_replicas_in_sync
-    )
+    streams.check_replicas(*config.batch_sizes, strategy.num_replicas_in_sync)
     return strategy
 
 

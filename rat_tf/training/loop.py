@@ -59,13 +59,6 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
     return model, checkpoint
 
 
-def verdict(result: dict) -> str:
-    text = "validation error {best_validation_error:.2%} at step {best_step}".format(**result)
-    if result["test_error"] is not None:
-        text += f", test error there {result['test_error']:.2%}"
-    return text
-
-
 def examined_images(images: data.Data):
     """The unlabelled images on which the adversary is examined."""
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
@@ -92,7 +85,7 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
         "images_per_second": sum(config.batch_sizes) * config.iterations / rows[-1]["seconds"],
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
-    plots.summary(run.summary, rows, examined, f"{run.folder}: {verdict(result)}")
+    plots.summary(run.summary, rows, examined, f"{run.folder}: {run_folder.verdict(result)}")
     files.write(run.result, json.dumps(result, indent=2) + "\n")
     return result
 

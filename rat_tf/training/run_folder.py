@@ -133,6 +133,14 @@ class Run:
             raise ValueError(f"{self.metrics}: not a table of numbers: {error}") from None
 
 
+def verdict(result: dict) -> str:
+    """The result of a run in a line."""
+    text = "validation error {best_validation_error:.2%} at step {best_step}".format(**result)
+    if result["test_error"] is not None:
+        text += f", test error there {result['test_error']:.2%}"
+    return text
+
+
 def _environment() -> dict:
     """The environment of the run: packages, Python, git commit of the code, devices."""
     import tensorflow as tf  # reports read run folders without it

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import sys
 
 import tensorflow as tf
 
-from rat_tf import config as config_lib
 from rat_tf import errors, networks
 from rat_tf.data import preprocess
 from rat_tf.training import run_folder
@@ -29,20 +29,26 @@ class Trained:
         return self.network(self.preprocessing(images), training=False)
 
 
-def load(run: run_folder.Run, config: config_lib.Config, weights: str) -> Trained:
+def load(run: run_folder.Run, weights: str) -> Trained:
     """Builds the network of a run and reads the named weights.
 
-    It is built in float32 at any training precision: weights are stored in float32, and servers
-    are often CPUs, which have no float16.
+    It is built in float32 whatever the precision in training was: the weights are kept in float32,
+    and servers are often CPUs, which have no float16.
     """
+    config = run.config()
     with open(run.data, encoding="utf-8") as file:
         described = json.load(file)
     image_shape = tuple(described["image_shape"])
-    preprocessing = preprocess.build(config)
-    preprocessing.build((None, *image_shape))
-    network = networks.build(config.network, len(described["class_names"]))
-    network(preprocessing(tf.zeros([1, *image_shape], tf.uint8)))
-    step = _read(run, config.monitor(weights), weights == "last", network, preprocessing)
+    policy = tf.keras.mixed_precision.global_policy()
+    tf.keras.mixed_precision.set_global_policy("float32")
+    try:
+        preprocessing = preprocess.build(config)
+        preprocessing.build((None, *image_shape))
+        network = networks.build(config.network, len(described["class_names"]))
+        network(preprocessing(tf.zeros([1, *image_shape], tf.uint8)))
+    finally:
+        tf.keras.mixed_precision.set_global_policy(policy)
+    step = _read(run, weights, config.monitor(weights), network, preprocessing)
     return Trained(preprocessing, network, tuple(described["class_names"]), image_shape, step)
 
 
@@ -51,8 +57,9 @@ def steps(folder: str, name: str = "step") -> list[int]:
 
     From the file names, because TensorFlow's list of checkpoints may be damaged.
     """
-    found = tf.io.gfile.glob(os.path.join(folder, f"{name}-*.index"))
-    return sorted(int(path.rpartition("-")[2].partition(".")[0]) for path in found)
+    names = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else []
+    found = (re.fullmatch(rf"{name}-(\d+)\.index", entry) for entry in names)
+    return sorted(int(match[1]) for match in found if match)
 
 
 def newest_first(folder: str) -> list[str]:
@@ -76,12 +83,12 @@ def unreadable(path: str, error: Exception) -> None:
     print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
 
 
-def _read(run: run_folder.Run, monitor: str, last: bool, network, preprocessing) -> int:
+def _read(run: run_folder.Run, weights: str, monitor: str, network, preprocessing) -> int:
     """Fills the variables from the newest checkpoint that can be read; returns their step."""
     paths = newest_first(run.checkpoints)
     for path in paths:
         try:
-            return _read_from(path, run, monitor, last, network, preprocessing)
+            return _read_from(path, run, weights, monitor, network, preprocessing)
         except (tf.errors.OpError, ValueError, IndexError) as error:  # a damaged file
             unreadable(path, error)
     raise errors.UserError(
@@ -91,17 +98,17 @@ def _read(run: run_folder.Run, monitor: str, last: bool, network, preprocessing)
     )
 
 
-def _read_from(path: str, run, monitor: str, last: bool, network, preprocessing) -> int:
+def _read_from(path: str, run, weights: str, monitor: str, network, preprocessing) -> int:
     reader = tf.train.load_checkpoint(path)
     key = f"best_step/{monitor}/.ATTRIBUTES/VARIABLE_VALUE"
     if not reader.has_tensor(key):
         raise errors.UserError(
-            f"--weights: {run.folder} was trained without averaged weights (--ema_decay)"
+            f"--weights={weights}: {run.folder} was trained without averaged weights (--ema_decay)"
         )
     best_step = int(reader.get_tensor(key))
     if not best_step:
         raise errors.UserError(f"--run_dir: {run.folder} has no validated checkpoint yet")
-    if not last:
+    if weights != "last":
         best = best_checkpoint(network, preprocessing)
         best.read(best_path(run, monitor, best_step)).assert_consumed()
         return best_step

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import pkgutil
 import re
 
@@ -16,7 +17,7 @@ from rat_tf import errors
 MACHINERY = ("base", "composite", "sampling", "spec")
 NAMES = tuple(
     module.name
-    for module in pkgutil.iter_modules([__file__.rpartition("/")[0]])
+    for module in pkgutil.iter_modules([os.path.dirname(__file__)])
     if module.name not in MACHINERY
 )
 ALIASES = {"channel": "channel_weight", "tps": "thin_plate_spline", "flow": "flow_field"}

@@ -55,6 +55,8 @@ class Settings:
         return found
 
     def _clashes(self, config: config_lib.Config) -> Iterator[str]:
+        if self.search_composition and not config_lib.is_used("padding", config.method):
+            yield f"--search_composition: not used by --method={config.method}; use rat or random"
         if self.search_composition and self.tuner == "grid":
             yield "--tuner: a grid of compositions is too large; use random, bayesian or hyperband"
         if config.strategy == "multi_worker":

@@ -6,7 +6,6 @@ import gc
 import json
 import math
 import os
-import pathlib
 import shutil
 import time
 
@@ -147,8 +146,8 @@ class Runner:
     def _same(self, config: config_lib.Config, ended: dict[str, dict]) -> dict | None:
         """The outcome of an earlier trial with the same flags, which would be repeated."""
         for trial_id, earlier in ended.items():
-            flags = pathlib.Path(trials.path(self._folder, trial_id, "flags.cfg"))
-            if flags.exists() and flags.read_text() == config.flagfile():
+            run = run_folder.Run(trials.path(self._folder, trial_id))
+            if os.path.exists(run.flags) and not config.differences(run.config()):
                 same = {"status": f"same as {trial_id}", "same_as": trial_id, "seconds": 0.0}
                 return {**earlier, **same}
         return None

@@ -95,7 +95,16 @@ def report(folder: str, settings: str, base: config_lib.Config) -> str:
     ranked = finished(folder)
     names = list(ranked[0]["values"])
     columns = ["rank", "trial", "validation_error", "best_step", "steps", "seconds", "status"]
-    rows = [{"rank": i, **trial, **trial["values"]} for i, trial in enumerate(ranked, 1)]
+    rows = [
+        {
+            "rank": rank,
+            **trial,
+            **trial["values"],
+            "validation_error": f"{trial['validation_error']:.6g}",
+            "seconds": f"{trial['seconds']:.1f}",
+        }
+        for rank, trial in enumerate(ranked, 1)
+    ]
     files.write(os.path.join(folder, "trials.csv"), files.csv_text(rows, [*columns, *names]))
     if ranked[0]["status"] not in FAILED:
         text = best_flagfile(folder, ranked, settings, base)

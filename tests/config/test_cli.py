@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from rat_tf import config as config_lib
-from rat_tf.config import cli
+from rat_tf.config import cli, run_dirs
+from rat_tf.experiments import plan
 
 
 @pytest.fixture
@@ -71,12 +72,18 @@ def test_run_folders_of_different_flagfiles_and_label_counts_differ(
     assert parsed.config.run_dir == expected
 
 
+def test_train_and_sweep_name_a_run_alike(folder):
+    (folder / "other.cfg").write_text("--seed=8\n")  # without --labels
+    files = ("top.cfg", "other.cfg")
+    parsed = cli.parse([f"--flagfile={name}" for name in files], training=True)
+    (planned,) = plan.plan(files, {}, {}, "runs")
+    assert parsed.config.run_dir == planned.config.run_dir == "runs/other/rat-labels70-seed8"
+
+
 def test_run_folders_without_a_flagfile_are_named_after_the_data():
     config = config_lib.Config(labels=40, dataset="folder:my/pets", seed=2)
-    assert cli.default_run_dir(config) == "runs/folder-my-pets40/rat-seed2"
-    varied = cli.default_run_dir(
-        config, "", "", {"transforms": "noise:1,affine:0.6", "xi": "1e-6"}, "r"
-    )
+    assert run_dirs.default(config) == "runs/folder-my-pets40/rat-seed2"
+    varied = run_dirs.default(config, "", {"transforms": "noise:1,affine:0.6", "xi": "1e-6"}, "r")
     assert varied == "r/folder-my-pets40/rat-transformsnoise_1_affine_0.6-xi1e_6-seed2"
 
 

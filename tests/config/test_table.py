@@ -20,7 +20,7 @@ from rat_tf import errors
         ({"xi": "small"}, ["--xi", "'small'", "0.5eps"]),
         ({"xi": "-1e-6"}, ["--xi", "'-1e-6'"]),
         ({"network": "wrn-27-2"}, ["--network", "wrn-28-2", "'wrn-27-2'"]),
-        ({"network": "tinny"}, ["--network", "wrn-28-2", "or tiny", "'tinny'"]),
+        ({"network": "tinny"}, ["--network", "wrn-28-2", "tiny", "'tinny'"]),
         ({"labels": -1}, ["--labels", "-1"]),
         ({"learning_rate": 0.0}, ["--learning_rate", "> 0", "0.0"]),
         ({"learning_rate": float("nan")}, ["--learning_rate", "nan"]),

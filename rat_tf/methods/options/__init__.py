@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from rat_tf.methods.options import base
+from rat_tf.methods.options import base, rat  # noqa: F401  (rat: first in every list)
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

@@ -15,12 +15,13 @@ REGISTRY: dict[str, type[Options]] = {}
 def register(name: str, model: str):
     """Class decorator: registers options as the method that flags call `name`.
 
-    `model` is the class that trains with them: "<module of rat_tf.methods>:<class>".
+    `model` is the class that trains with them: "<module of rat_tf.methods>:<class>". The docstring
+    of the options is what --help says of the method.
     """
 
     def decorate(cls):
         cls = dataclasses.dataclass(frozen=True)(fields.inherit(cls))
-        cls.method, cls.model = name, model
+        cls.model = model
         REGISTRY[name] = cls
         return cls
 
@@ -55,7 +56,6 @@ class Options:
         group="Training",
     )
 
-    method: ClassVar[str]
     model: ClassVar[str]
     #: Whether training uses unlabelled images; if not, the whole batch is labelled.
     unlabeled: ClassVar[bool] = True

@@ -8,17 +8,23 @@ from rat_tf.methods.options import base
 
 @base.register("supervised", "supervised:Supervised")
 class Supervised(base.Options):
+    """the labelled images alone"""
+
     unlabeled = False
 
 
 @base.register("pi_model", "pi_model:PiModel")
 class PiModel(base.SemiSupervised):
+    """the same prediction under two augmentations"""
+
     learning_rate: float = 0.0003
     consistency: float = 20.0
 
 
 @base.register("pseudo_label", "pseudo_label:PseudoLabel")
 class PseudoLabel(base.SemiSupervised):
+    """confident predictions as labels"""
+
     consistency: float = 1.0
     pseudo_label_threshold: float = fields.flag(
         0.95, "Minimum confidence for a pseudo-label.", fields.fraction
@@ -30,6 +36,8 @@ class PseudoLabel(base.SemiSupervised):
 
 @base.register("mean_teacher", "mean_teacher:MeanTeacher")
 class MeanTeacher(base.SemiSupervised):
+    """the prediction of the averaged weights"""
+
     learning_rate: float = 0.0004
     consistency: float = 8.0
     ema_decay: float = 0.95

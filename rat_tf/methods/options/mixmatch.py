@@ -8,6 +8,8 @@ from rat_tf.methods.options import base, rat
 
 @base.register("mixmatch", "mixmatch:MixMatch")
 class MixMatch(rat.Mixing, base.SemiSupervised):
+    """sharpened mean predictions as labels, and Mixup"""
+
     learning_rate: float = 0.002
     weight_decay: float = 0.02
     ema_decay: float = 0.999

@@ -114,12 +114,12 @@ class Warping(base.Options):
 
 @base.register("rat", "rat:RAT")
 class RAT(Warping, Searching):
-    """Transformations found by Algorithm 1."""
+    """the worst transformations, found by Algorithm 1"""
 
 
 @base.register("vat", "rat:RAT")
 class VAT(Searching):
-    """RAT with the noise of --transforms alone."""
+    """RAT with the noise of --transforms alone"""
 
     def clashes(self):
         yield from super().clashes()
@@ -133,4 +133,4 @@ class VAT(Searching):
 
 @base.register("random", "rat:RAT")
 class Random(Warping, Transforming):
-    """Transformations drawn at random with norm ε: the paper's Random Transformation."""
+    """the same transformations and ε without the search"""

@@ -1,0 +1,36 @@
+"""The default name of a run's folder."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from rat_tf.config import flag_values, table
+
+
+def default(
+    config: table.Config, flagfile: str = "", varied: dict | None = None, root: str = "runs"
+) -> str:
+    """<root>/<flagfile>/<method>-seed<seed>, with what else keeps runs of one flagfile apart.
+
+    A flagfile is named by its path below configs/, else by its own name. The number of labels
+    is shown where it is not the flagfile's own; a sweep adds the flags that it varies.
+    """
+    own = {}
+    if flagfile:
+        path = os.path.splitext(os.path.normpath(flagfile))[0].split(os.sep)
+        folders = path[:-1]
+        below = len(folders) - folders[::-1].index("configs") if "configs" in folders else -1
+        name = os.path.join(*path[below:])
+        if config.labels != flag_values.of_file(flagfile)["labels"]:
+            own = {"labels": config.labels}
+    else:
+        name = re.sub(r"\W+", "-", f"{config.dataset}{config.labels or ''}")
+    shown = {**own, **(varied or {})}
+    parts = [config.method, *(f"{flag}{_plain(value)}" for flag, value in shown.items())]
+    return os.path.join(root, name, "-".join([*parts, f"seed{config.seed}"]))
+
+
+def _plain(value) -> str:
+    """A flag's value as part of a file name."""
+    return re.sub(r"[^\w.]+", "_", str(value))

@@ -1,0 +1,36 @@
+"""The networks as flags know them. No TensorFlow here.
+
+Every module of this folder but `base` describes one family of networks: its `FAMILY`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+
+from rat_tf.networks.names import base
+
+_MODULES = sorted(module.name for module in pkgutil.iter_modules(__path__))
+FAMILIES = tuple(
+    importlib.import_module(f"{__name__}.{name}").FAMILY for name in _MODULES if name != "base"
+)
+
+
+def parse(name: str) -> tuple[base.Family, tuple[int, ...]]:
+    """The family of a network and the numbers in its name."""
+    for family in FAMILIES:
+        match = re.fullmatch(family.pattern, name)
+        if match:
+            return family, tuple(map(int, match.groups()))
+    expected = ", or ".join(family.expected for family in FAMILIES)
+    raise ValueError(f"expected {expected}, got {name!r}")
+
+
+def check(name: str) -> str | None:
+    """What is wrong with the name of a network: expected and found; None if nothing is."""
+    try:
+        parse(name)
+    except ValueError as error:
+        return str(error)
+    return None
