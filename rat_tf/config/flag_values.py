@@ -34,7 +34,7 @@ def of_arguments(arguments) -> dict:
 
 
 def parse(registry: flags.FlagValues, arguments) -> list[str]:
-    """Parses absl's flags; a mistake in them is a `UserError`. Returns the other arguments."""
+    """Parses absl flags and returns the other arguments; invalid flags raise a `UserError`."""
     try:
         return registry(["", *arguments])[1:]
     except flags.IllegalFlagValueError as error:
@@ -47,7 +47,7 @@ _EXPECTED = {"int": "a whole number", "float": "a number", "bool": "true or fals
 
 
 def _in_our_words(registry: flags.FlagValues, text: str) -> str:
-    """absl's message "flag --labels=x: invalid literal …" as ours are."""
+    """absl's message "flag --labels=x: invalid literal …" in the style of ours."""
     match = re.match(r"flag --(\w+)=(.*?): ", text, re.DOTALL)
     expected = match and _EXPECTED.get(registry[match[1]].flag_type())
     return f"--{match[1]}: expected {expected}, got {match[2]!r}" if expected else text

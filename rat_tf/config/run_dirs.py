@@ -11,10 +11,10 @@ from rat_tf.config import flag_values, table
 def default(
     config: table.Config, flagfile: str = "", varied: dict | None = None, root: str = "runs"
 ) -> str:
-    """<root>/<flagfile>/<method>-seed<seed>, with what else keeps runs of one flagfile apart.
+    """<root>/<flagfile>/<method>-seed<seed>, plus the flags that distinguish runs of one flagfile.
 
-    A flagfile is named by its path below configs/, else by its own name. The number of labels
-    is shown where it is not the flagfile's own; a sweep adds the flags that it varies.
+    A flagfile is named by its path below configs/, or by its file name. The number of labels is
+    added if it differs from the flagfile's own; a sweep adds the flags it varies.
     """
     own = {}
     if flagfile:

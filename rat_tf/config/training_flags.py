@@ -8,7 +8,7 @@ from rat_tf import fields
 from rat_tf.networks import names
 from rat_tf.transforms import spec
 
-# TensorFlow takes these for patterns, and would not find its checkpoints again.
+# TensorFlow treats these as patterns and would not find its checkpoints.
 _RUN_DIR = fields.expect(lambda path: not set("[]*?") & set(path), "a path without [, ], * and ?")
 
 

@@ -1,6 +1,6 @@
-"""The networks as flags know them. No TensorFlow here.
+"""The networks as flags. No TensorFlow here.
 
-Every module of this folder but `base` describes one family of networks: its `FAMILY`.
+Every module in this folder except `base` describes one family of networks: its `FAMILY`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def parse(name: str) -> tuple[base.Family, tuple[int, ...]]:
 
 
 def check(name: str) -> str | None:
-    """What is wrong with the name of a network: expected and found; None if nothing is."""
+    """What is wrong with the name of a network: expected and found; None if it is valid."""
     try:
         parse(name)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""How a network makes itself known to flags."""
+"""The description of a network for flags."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import dataclasses
 class Family:
     """Networks that differ in the numbers of their names.
 
-    The numbers are the groups of `pattern`, and the first arguments of the class `builder` in
-    `module`. `expected` is the name in the words of an error, `about` a line for the help.
+    The groups of `pattern` are numbers, the first arguments of the class `builder` in `module`.
+    `expected` describes the name in an error message, `about` in the help.
     """
 
     pattern: str

@@ -1,4 +1,4 @@
-"""The smallest network that has all that a step needs."""
+"""A minimal network with batch normalisation, for smoke tests."""
 
 from rat_tf.networks.names import base
 
