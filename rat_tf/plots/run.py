@@ -67,7 +67,9 @@ def _images(axis, rows: dict[str, np.ndarray], count: int = 12) -> None:
     lines = [np.concatenate(list(images), axis=1) for images in padded]
     axis.imshow(np.concatenate(lines), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     height = lines[0].shape[0]
-    axis.set_yticks([height * (i + 0.5) for i in range(len(rows))], labels=rows, rotation=90, va="center")
+    axis.set_yticks(
+        [height * (i + 0.5) for i in range(len(rows))], labels=rows, rotation=90, va="center"
+    )
     axis.set_xticks([])
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)
