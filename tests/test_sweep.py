@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,6 +14,7 @@ from rat_tf import errors, sweep
 from rat_tf.experiments import execution
 from rat_tf.experiments import plan as plan_lib
 from rat_tf.training import run_folder
+from tests import processes
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 DIGITS = "configs/digits50.cfg"
@@ -148,15 +148,12 @@ def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
         f"{str(tmp_path / 'runs')!r})\n"
         "raise SystemExit(sweep.main(planned, run=True, print_commands=False))"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    process = processes.Process(("-c", code))
     folder = tmp_path / "runs" / "digits50"
-    for _ in range(600):
-        if (folder / "rat-seed2.waiting").exists():
-            break
-        time.sleep(0.1)
+    process.wait_for((folder / "rat-seed2.waiting").exists)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 75 and "goes on" in err
+    status, _, err = process.finish()
+    assert status == 75 and "goes on" in err
     assert (folder / "rat-seed2.saved").exists() and not (folder / "rat-seed3").exists()
 
 
