@@ -158,7 +158,7 @@ def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
 
 
 def test_from_the_command_line_to_real_results(tmp_path, capsys):
-    """Two real runs, and then they are found to be finished."""
+    """Of two runs one is finished; the other is trained, and then it is, too."""
     given = {"iterations": "2", "validate_every": "2", "image_size": "8", "network": "tiny"}
     given |= {"labeled_batch": "10", "unlabeled_batch": "10", "tensorboard": "false", "xi": "1e-3"}
     command = [
@@ -166,10 +166,11 @@ def test_from_the_command_line_to_real_results(tmp_path, capsys):
         *("--vary=method=supervised|vat", "--run"),
         *(f"--{name}={value}" for name, value in given.items()),
     ]
+    planned = plan(tmp_path, given, ["method=supervised|vat"])
+    write(planned[0], json.dumps({"test_error": 0.031}))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "2 runs: 0 finished, 0 partial, 2 new" in done.stdout
-    planned = plan(tmp_path, given, ["method=supervised|vat"])
+    assert "2 runs: 1 finished, 0 partial, 1 new" in done.stdout
     assert sweep.main(planned, run=False, print_commands=False) == 0
     out = capsys.readouterr().out
     assert "2 runs: 2 finished" in out and "nothing was run" in out
