@@ -1,9 +1,15 @@
-"""Short runs of the smallest network, as processes of their own and as files."""
+"""Short runs of the smallest network, as processes of their own and as files; commands."""
 
+import contextlib
 import csv
+import importlib.util
+import io
 import os
-import subprocess
+import runpy
 import sys
+from unittest import mock
+
+from tests import processes
 
 TINY = {
     "dataset": "digits",
@@ -18,7 +24,6 @@ TINY = {
     "decay_at": 16,
     "ema_decay": 0.9,
 }
-TRAIN = ("-m", "rat_tf.train")
 
 #: Training that sends itself a signal in the middle of the interval from step 8 to 12.
 SIGNALLED = """
@@ -38,15 +43,24 @@ cli.run(train.main)
 
 def start(run_dir, signalled=None, **changes):
     """A process that trains; with `signalled` it sends itself that signal at step 10."""
-    code = ("-c", SIGNALLED.format(number=int(signalled))) if signalled else TRAIN
+    script = "-m", "rat_tf.train"
+    if signalled:
+        script = "-c", SIGNALLED.format(number=int(signalled))
     flags = {**TINY, "run_dir": str(run_dir), **changes}
-    command = [sys.executable, *code, *(f"--{name}={value}" for name, value in flags.items())]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return processes.Process(script, *(f"--{name}={value}" for name, value in flags.items()))
 
 
-def finish(process):
-    out, err = process.communicate(timeout=300)
-    return process.returncode, out, err
+def command(module, *arguments):
+    """`python -m module` in this process, which has TensorFlow: exit status, stdout and stderr."""
+    path = importlib.util.find_spec(module).origin
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    with mock.patch.object(sys, "argv", [path, *map(str, arguments)]):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                runpy.run_path(path, run_name="__main__")
+            except SystemExit as ended:
+                status = ended.code
+    return status, out.getvalue(), err.getvalue()
 
 
 def rows(run_dir):

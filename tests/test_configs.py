@@ -3,8 +3,6 @@
 import pathlib
 import re
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from rat_tf import config as config_lib
 from rat_tf.config import flag_values
 from rat_tf.experiments import flagfile_checks, paper
+from tests import runs
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
@@ -63,11 +62,17 @@ def test_the_digits_state_the_error_of_the_readme():
         assert f"{row[1]} %" in promise
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """The whitening of the images, which is the same for all methods."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.mark.parametrize("method", config_lib.METHODS)
-def test_a_row_of_each_method_trains_a_step(method, tmp_path):
+def test_a_row_of_each_method_trains_a_step(method, cache):
     names = {"rat": "rat_channel_tps"}
     path = f"{paper.FOLDER}/cifar10/{names.get(method, method)}.cfg"
-    small = {"network": "tiny", "image_size": 16, "cache_dir": str(tmp_path)}
+    small = {"network": "tiny", "image_size": 8, "cache_dir": str(cache)}
     assert flagfile_checks.problems(path, **small) == []
     assert flag_values.config_of_file(path).method == method
 
@@ -108,25 +113,19 @@ def test_a_step_that_fails_is_a_problem_of_that_file(monkeypatch):
     ]
 
 
-def _run(folder, *arguments):
-    command = [sys.executable, "-m", "rat_tf.configs", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-
-
-def test_the_command_ends_with_1_naming_file_and_flag(copy, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+def test_the_command_ends_with_1_naming_file_and_flag(copy):
     (copy / "configs/paper/svhn/vat.cfg").unlink()
     path = copy / "configs/digits50.cfg"
     path.write_text(path.read_text() + "--labels=many\n")
-    done = _run(copy, "--check", "--nosteps")
-    assert done.returncode == 1
-    assert "configs/digits50.cfg: " in done.stderr and "labels" in done.stderr
-    assert "configs/paper/svhn/vat.cfg: missing" in done.stdout
-    assert "2 wrong" in done.stdout
+    status, out, err = runs.command("rat_tf.configs", "--check", "--nosteps")
+    assert status == 1
+    assert "configs/digits50.cfg: " in err and "labels" in err
+    assert "configs/paper/svhn/vat.cfg: missing" in out
+    assert "2 wrong" in out
 
 
 def test_elsewhere_the_flagfiles_of_the_package_are_tried(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    done = _run(tmp_path, "--check", "--nosteps")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "configs/paper/svhn/vat.cfg" in done.stdout and "none wrong" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    status, out, err = runs.command("rat_tf.configs", "--check", "--nosteps")
+    assert (status, err) == (0, "")
+    assert "configs/paper/svhn/vat.cfg" in out and "none wrong" in out

@@ -13,10 +13,14 @@ from tests import runs
 
 
 def test_the_command_on_a_run(finished_run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(evaluate.training.evaluation, "LARGEST", {"noise": 3.0, "affine": 0.8})
     shutil.copytree(finished_run, tmp_path, dirs_exist_ok=True)
     trained = json.loads((tmp_path / "result.json").read_text())
-    for weights, error in (("best", "test_error"), ("ema", "ema_test_error")):
+    noise, both = {"noise": 3.0}, {"noise": 3.0, "affine": 0.8}
+    for weights, error, largest in (
+        ("best", "test_error", noise),
+        ("ema", "ema_test_error", both),
+    ):
+        monkeypatch.setattr(evaluate.training.evaluation, "MAX_EPSILON", largest)
         report = evaluate.main(str(tmp_path), weights, images=100)
         assert report["error"] == pytest.approx(trained[error], abs=1e-6)
     assert "95 % interval" in capsys.readouterr().out
@@ -46,5 +50,6 @@ def test_averaged_weights_of_a_run_without_them_are_refused(tmp_path):
     flags |= {"method": "supervised", "labels": 0, "consistency_rampup": None, "tensorboard": False}
     train.main(config_lib.Config(**flags, run_dir=str(tmp_path)))
     assert json.loads((tmp_path / "result.json").read_text())["labels"] > 1000
-    with pytest.raises(errors.UserError, match="--weights=ema.*--ema_decay"):
-        evaluate.main(str(tmp_path), "ema", images=1)
+    for weights in ("ema", "teacher"):
+        with pytest.raises(errors.UserError, match=f"--weights={weights}.*--ema_decay"):
+            evaluate.main(str(tmp_path), weights, images=1)

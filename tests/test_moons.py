@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 
 import matplotlib.image
 import numpy as np
@@ -12,12 +10,7 @@ import tensorflow as tf
 
 from rat_tf import errors, moons
 from rat_tf.experiments import two_moons
-
-
-def command(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "rat_tf.moons", *arguments], capture_output=True, text=True
-    )
+from tests import runs
 
 
 @pytest.fixture
@@ -91,9 +84,9 @@ def test_rotation_keeps_every_point_on_its_semicircle():
 
 def test_command_shows_the_point_of_the_paper(tmp_path):
     output = tmp_path / "figure.png"
-    run = command(f"--output={output}")
-    assert run.returncode == 0, run.stderr
-    table = dict(re.findall(r"^(\w+, .*?) +(\d+\.\d\d)%$", run.stdout, re.MULTILINE))
+    status, out, err = runs.command("rat_tf.moons", f"--output={output}")
+    assert (status, err) == (0, "")
+    table = dict(re.findall(r"^(\w+, .*?) +(\d+\.\d\d)%$", out, re.MULTILINE))
     assert list(table) == ["VAT, ε = 0.3", "VAT, ε = 0.5", "RAT, ε = 0.3 + rotation"]
     vat3, vat5, rat = map(float, table.values())
     assert rat < min(vat3, vat5) and rat < 1
@@ -103,10 +96,9 @@ def test_command_shows_the_point_of_the_paper(tmp_path):
 
 
 def test_command_refuses_a_missing_folder_in_one_line(tmp_path):
-    run = command(f"--output={tmp_path}/none/figure.png")
-    assert run.returncode == 2 and run.stdout == ""
-    assert len(run.stderr.splitlines()) == 1
-    assert run.stderr.startswith("error: --output") and f"folder '{tmp_path}/none'" in run.stderr
+    status, out, err = runs.command("rat_tf.moons", f"--output={tmp_path}/none/figure.png")
+    assert (status, out) == (2, "") and len(err.splitlines()) == 1
+    assert err.startswith("error: --output") and f"folder '{tmp_path}/none'" in err
 
 
 @pytest.mark.parametrize("name", ["figure", "figure.docx", ".png", "figure.pgf", "png", ""])

@@ -6,8 +6,6 @@ import html.parser
 import io
 import pathlib
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from matplotlib import image as images
 from rat_tf import report
 from rat_tf.config import cli
 from rat_tf.experiments import paper
+from tests import runs
 from tests.experiments import run_folders
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
@@ -100,12 +99,7 @@ def test_mistakes_end_with_one_line(arguments, words, tmp_path, capsys):
 
 def test_the_command(tmp_path):
     run_folders.write_seeds(tmp_path / "runs", "rat", [3.0, 4.0, 3.5])
-    command = [sys.executable, "-m", "rat_tf.report"]
-    done = subprocess.run(
-        [*command, str(tmp_path / "runs"), f"--output={tmp_path / 'r'}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "| RAT | 50 | 3.50 ± 0.50 | 3 |" in done.stdout
+    arguments = tmp_path / "runs", f"--output={tmp_path / 'r'}"
+    status, out, err = runs.command("rat_tf.report", *arguments)
+    assert (status, err) == (0, "")
+    assert "| RAT | 50 | 3.50 ± 0.50 | 3 |" in out

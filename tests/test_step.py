@@ -1,6 +1,7 @@
 """What the graph of a training step may not contain, for every method."""
 
 import collections
+import functools
 
 import pytest
 import tensorflow as tf
@@ -21,10 +22,15 @@ OPTIONS = {
 }
 
 
-def build(name, **changes):
+#: A wide ResNet is looked at once; what the others add is seen with a small network, too.
+NETWORKS = {**dict.fromkeys(OPTIONS, "tiny"), "rat": "wrn-10-1"}
+CONVOLUTIONS = {"tiny": 1, "wrn-10-1": 9}
+
+
+def build(name, network="tiny", **changes):
     config = config_lib.Config(
         method=name.partition(" ")[0],
-        network="wrn-10-1",
+        network=network,
         augment_flip=True,
         augment_noise=0.1,
         augment_granularity="image",
@@ -53,11 +59,16 @@ def live_operations(graph):
     return list(found.values())
 
 
-@pytest.fixture(scope="module", params=OPTIONS)
-def operations(request):
-    model = build(request.param, sampler="gather")
-    step = tf.function(model.train_step).get_concrete_function(batch(request.param))
+@functools.cache
+def traced(name):
+    model = build(name, NETWORKS[name], sampler="gather")
+    step = tf.function(model.train_step).get_concrete_function(batch(name))
     return live_operations(step.graph)
+
+
+@pytest.fixture(params=OPTIONS)
+def operations(request):
+    return traced(request.param)
 
 
 def gpu_kernel(op):
@@ -135,8 +146,8 @@ def test_shapes_are_static(operations):
 @pytest.mark.parametrize("operations", steps.PASSES, indirect=True)
 def test_a_step_makes_the_passes_that_it_is_compared_with(operations, request):
     """None twice, and no gradient that nobody asks for: by the convolutions of each kind."""
-    name, layers = request.node.callspec.params["operations"], 9  # convolutions of wrn-10-1
-    expected = collections.Counter()
+    name = request.node.callspec.params["operations"]
+    layers, expected = CONVOLUTIONS[NETWORKS[name]], collections.Counter()
     for kind, _ in steps.PASSES[name]:
         expected["Conv2D"] += layers
         # A weight gradient has no use for the gradient of the images.

@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,6 +14,7 @@ from rat_tf import errors, sweep
 from rat_tf.experiments import execution
 from rat_tf.experiments import plan as plan_lib
 from rat_tf.training import run_folder
+from tests import processes
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 DIGITS = "configs/digits50.cfg"
@@ -148,20 +148,17 @@ def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
         f"{str(tmp_path / 'runs')!r})\n"
         "raise SystemExit(sweep.main(planned, run=True, print_commands=False))"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+    process = processes.Process(("-c", code))
     folder = tmp_path / "runs" / "digits50"
-    for _ in range(600):
-        if (folder / "rat-seed2.waiting").exists():
-            break
-        time.sleep(0.1)
+    process.wait_for((folder / "rat-seed2.waiting").exists)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 75 and "resumes the sweep" in err
+    status, _, err = process.finish()
+    assert status == 75 and "resumes the sweep" in err
     assert (folder / "rat-seed2.saved").exists() and not (folder / "rat-seed3").exists()
 
 
 def test_from_the_command_line_to_real_results(tmp_path, capsys):
-    """Two real runs, and then they are found to be finished."""
+    """Of two runs one is finished; the other is trained, and then it is, too."""
     given = {"iterations": "2", "validate_every": "2", "image_size": "8", "network": "tiny"}
     given |= {"labeled_batch": "10", "unlabeled_batch": "10", "tensorboard": "false", "xi": "1e-3"}
     command = [
@@ -169,10 +166,11 @@ def test_from_the_command_line_to_real_results(tmp_path, capsys):
         *("--vary=method=supervised|vat", "--run"),
         *(f"--{name}={value}" for name, value in given.items()),
     ]
+    planned = plan(tmp_path, given, ["method=supervised|vat"])
+    write(planned[0], json.dumps({"test_error": 0.031}))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "2 runs: 0 finished, 0 partial, 2 new" in done.stdout
-    planned = plan(tmp_path, given, ["method=supervised|vat"])
+    assert "2 runs: 1 finished, 0 partial, 1 new" in done.stdout
     assert sweep.main(planned, run=False, print_commands=False) == 0
     out = capsys.readouterr().out
     assert "2 runs: 2 finished" in out and "nothing was trained" in out

@@ -135,7 +135,7 @@ def test_interrupted_and_started_again_is_as_if_never_interrupted(
     whole, tmp_path, capsys, number, status, step
 ):
     """Killed, a run has its last checkpoint; terminated, it saves in the middle of an interval."""
-    found, _, err = runs.finish(runs.start(tmp_path, number))
+    found, _, err = runs.start(tmp_path, number).finish()
     assert found == status, err
     assert ("SIGTERM: state saved" in err) == (number == signal.SIGTERM) and "Traceback" not in err
     assert not os.path.exists(tmp_path / "result.json")

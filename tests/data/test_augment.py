@@ -35,10 +35,10 @@ def shift_of(result, image, largest):
 def test_shift_is_a_crop_of_the_reflected_image(granularity, compiled):
     call = augment.Augmentation(shift=2, granularity=granularity)
     call = tf.function(call) if compiled else call
-    originals, seen = images(), set()
+    originals, rows, seen = tf.constant(images()), all_rows(8), set()
     for seed in range(25):
-        result = call(originals, tf.constant([seed, 0], tf.int64), all_rows(8)).numpy()
-        found = [shift_of(r, o, 2) for r, o in zip(result, originals)]
+        result = call(originals, tf.constant([seed, 0], tf.int64), rows).numpy()
+        found = [shift_of(r, o, 2) for r, o in zip(result, originals.numpy())]
         assert all(len(f) == 1 for f in found)
         shifts = {f[0] for f in found}
         seen |= shifts

@@ -4,7 +4,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 
 import grpc
@@ -15,6 +14,7 @@ import tensorflow as tf
 from export import client, serve, transport, warmup
 from rat_tf import errors
 from rat_tf.data import headers
+from tests import runs
 from tests.data import hostile
 from tests.export import loopback
 
@@ -166,14 +166,9 @@ def test_without_a_server_there_is_one_message(files, scheme):
 
 def test_the_command_ends_with_one_message(files):
     arguments = [f"--server=localhost:{_free_port()}", "--model=digits", "--retries=0"]
-    process = subprocess.run(
-        [sys.executable, "-m", "export.client", *arguments, *files],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 2 and process.stdout == ""
-    (line,) = process.stderr.splitlines()
+    status, out, err = runs.command("export.client", *arguments, *files)
+    assert (status, out) == (2, "")
+    (line,) = err.splitlines()
     assert line.startswith("error: cannot reach") and line.endswith("is the server running?")
 
 

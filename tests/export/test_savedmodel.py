@@ -5,8 +5,7 @@ import os
 import pathlib
 import resource
 import shutil
-import subprocess
-import sys
+import signal
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from export import classifier, protocol, savedmodel, warmup
 from rat_tf import config as config_lib
 from rat_tf import data, errors, train
 from rat_tf.training import build, checkpoints, run_folder
-from tests import runs
+from tests import processes, runs
 
 SHORT = {**runs.TINY, "iterations": 4, "validate_every": 4, "tensorboard": False}
 
@@ -65,30 +64,23 @@ def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
 
 
 def test_a_mean_teacher_is_exported_as_what_it_is_judged_by(tmp_path):
-    """The teacher by default, with its own test error on the card; a run without one has none."""
-    flags = {**SHORT, "method": "mean_teacher"}
-    found = {}
-    for method in ("mean_teacher", "pi_model"):
-        decay = {} if method == "mean_teacher" else {"ema_decay": 0.0}
-        run_dir = str(tmp_path / method)
-        train.main(config_lib.Config(**{**flags, "method": method, **decay}, run_dir=run_dir))
-        found[method] = run_folder.Run(run_dir).finished()
-    assert found["mean_teacher"]["test_error"] == found["mean_teacher"]["ema_test_error"]
+    """The teacher by default, with its own test error on the card."""
+    config = config_lib.Config(**SHORT, method="mean_teacher", run_dir=str(tmp_path / "run"))
+    train.main(config)
+    found = run_folder.Run(config.run_dir).finished()
+    assert found["test_error"] == found["ema_test_error"]
     logits = {}
-    images = data.load(config_lib.Config(**flags)).test.images[:20]
+    images = data.load(config).test.images[:20]
     for weights in ("best", "teacher", "student"):
-        version_dir = savedmodel.main(
-            str(tmp_path / "mean_teacher"), str(tmp_path / weights), weights
-        )
+        version_dir = savedmodel.main(config.run_dir, str(tmp_path / weights), weights)
         logits[weights] = answers(version_dir, images)["logits"]
     np.testing.assert_array_equal(logits["best"], logits["teacher"])
     assert np.abs(logits["best"] - logits["student"]).max() > 1e-4
-    with pytest.raises(errors.UserError, match="--weights: .*without averaged weights"):
-        savedmodel.main(str(tmp_path / "pi_model"), str(tmp_path / "m"), "teacher")
 
 
 def test_zca_is_a_variable_and_needs_no_data(tmp_path, monkeypatch, capsys):
     changes = {"preprocessing": "gcn_zca", "cache_dir": str(tmp_path / "cache")}
+    changes |= {"method": "supervised", "consistency_rampup": None}
     config = config_lib.Config(**{**SHORT, **changes}, run_dir=str(tmp_path / "run"))
     train.main(config)
     images = data.load(config)
@@ -144,37 +136,29 @@ def test_versions_count_on_and_none_is_overwritten(run_dir, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["11", "3", "4", "old-7", "serving"]
 
 
-#: Two exports from one start of TensorFlow: a child that is killed, then one that is terminated.
+#: An export that sends itself a signal when the model is half written.
 STOPPED = """
-import os, runpy, signal, sys
-from export import savedmodel, warmup
-child = os.fork()
-number = signal.SIGTERM if child else signal.SIGKILL
-output = sys.argv[2].partition("=")[2]
-if child:
-    _, status = os.waitpid(child, 0)
-    assert os.WTERMSIG(status) == signal.SIGKILL
-    assert os.listdir(output) == [".export-1"]
-def stop(*args):
-    assert os.path.isdir(os.path.join(output, ".export-1"))
-    os.kill(os.getpid(), number)
-warmup.write = stop
-del sys.modules["export.savedmodel"]
+import os, runpy
+from export import warmup
+warmup.write = lambda *args: os.kill(os.getpid(), {number})
 runpy.run_module("export.savedmodel", run_name="__main__")
 """
 
 
 def test_a_stopped_export_leaves_nothing_behind(run_dir, tmp_path):
     """Killed, it cannot clean up, and the next export does; then that one is terminated."""
-    process = subprocess.run(
-        [sys.executable, "-c", STOPPED, f"--run_dir={run_dir}", f"--output={tmp_path}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 143, process.stderr
+    flags = f"--run_dir={run_dir}", f"--output={tmp_path}"
+
+    def stopped(number):
+        return processes.Process(("-c", STOPPED.format(number=int(number))), *flags).finish()
+
+    status, _, err = stopped(signal.SIGKILL)
+    assert status == -signal.SIGKILL, err
+    assert os.listdir(tmp_path) == [".export-1"]
+    status, _, err = stopped(signal.SIGTERM)
+    assert status == 143, err
     assert os.listdir(tmp_path) == []
-    assert "nothing was exported" in process.stderr and "Traceback" not in process.stderr
+    assert "nothing was exported" in err and "Traceback" not in err
 
 
 def test_a_full_disk_is_told_and_damages_nothing(run_dir, model_dir, tmp_path):

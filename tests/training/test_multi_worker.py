@@ -12,6 +12,7 @@ from rat_tf import train
 from tests import runs
 
 FLAGS = {"xi": "0.1eps", "sync_batch_norm": True, "ema_decay": 0.0, "iterations": 16}
+FLAGS |= {"tensorboard": False}
 
 
 def _losses(run_dir):
@@ -37,15 +38,15 @@ def _start_workers(run_dir, monkeypatch, dying=False):
 
 def test_two_workers_give_the_losses_of_one_process_also_after_a_death(tmp_path, monkeypatch):
     first, second = _start_workers(tmp_path / "two", monkeypatch, dying=True)
-    status, _, err = runs.finish(second)
+    status, _, err = second.finish()
     assert status == -signal.SIGKILL, err
-    status, _, _ = runs.finish(first)
+    status, _, _ = first.finish()
     assert status != 0, "the survivor must not go on alone"
 
     # The restart loop that users put around each worker: on a machine that is busy with other tests
     # TensorFlow's heartbeat may give a worker up once more.
     for _ in range(3):
-        ends = [runs.finish(worker) for worker in _start_workers(tmp_path / "two", monkeypatch)]
+        ends = [worker.finish() for worker in _start_workers(tmp_path / "two", monkeypatch)]
         if all(status == 0 for status, _, _ in ends):
             break
     for status, out, err in ends:
