@@ -29,6 +29,7 @@ def main(config: config_lib.Config) -> None:
     # Devices and data.
     strategy = training.devices.prepare(config)
     images = run.load(config)
+    training.build.check_scale(config, images.labeled.image_shape)
     worker = training.devices.worker_index(strategy)
     if worker == 0:
         run.create(config, images)
