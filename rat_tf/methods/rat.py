@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 
 from rat_tf import adversary, divergences, draws, schedules
@@ -155,6 +157,7 @@ class RAT(base.SemiSupervised):
         rows = draws.Rows(images.shape[0])
         epsilons = self.radii(step, rows)
 
+        @functools.cache  # candidates are asked for more than once
         def directions(candidate):
             seed = draws.seed_for(self.seed, step, f"direction{candidate or ''}")
             drawn = self.transform.random_direction(rows.total, images.shape[1:], seed)
