@@ -1,14 +1,20 @@
-"""Algorithm 1: the adversarial transformation parameters φ_T-adv, by one inner gradient."""
+"""The adversarial transformation parameters φ_T-adv: Algorithm 1, and searches beyond the paper.
+
+`search` is Algorithm 1, by inner gradients. `Search` puts random candidates beside or in place of
+it, pools the images that it looks at, and leaves some of them out.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from rat_tf import divergences
-from rat_tf.transforms import composite, spec
+from rat_tf.transforms import base, composite, sampling, spec
 
 Xi = spec.Xi
 PAPER_XI = Xi(1e-6)
@@ -48,7 +54,7 @@ def search(
       images: [B, H, W, C]; these and the next two may be NumPy arrays.
       clean_logits: [B, classes], of p(y|x).
       direction: offsets of norm 1, as `transform.random_direction` draws them.
-      epsilons: the current, ramped ε⁽ⁱ⁾.
+      epsilons: the current, ramped ε⁽ⁱ⁾, each a number or one for every image, [B].
 
     Returns: offsets that are constants to any outer tape.
     """
@@ -61,7 +67,7 @@ def search(
         # Only the offsets are watched: no weight gradient is computed to be thrown away.
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(direction)
-            probe = [xi.at(epsilon) * v for epsilon, v in zip(epsilons, direction)]
+            probe = _scaled(map(xi.at, epsilons), direction)
             moved = logits(transform.apply(images, probe), iteration)
             # The sum, not the mean: with it an image's gradient does not depend on the batch size.
             kl = tf.reduce_sum(divergences.kl_divergence(clean_logits, moved))
@@ -73,5 +79,135 @@ def search(
             # The older `where` selects whole rows; the newer one would broadcast, far slower.
             direction[i] = tf.compat.v1.where(live, ascended, direction[i])
             fallback |= ~live
-    offsets = [tf.stop_gradient(epsilon * v) for epsilon, v in zip(epsilons, direction)]
-    return Found(offsets, fallback)
+    return Found([tf.stop_gradient(v) for v in _scaled(epsilons, direction)], fallback)
+
+
+def random(direction: Sequence[tf.Tensor], epsilons: Sequence) -> Found:
+    """Offsets of norm ε⁽ⁱ⁾ in a random unit `direction`, and no search."""
+    offsets = [tf.stop_gradient(v) for v in _scaled(epsilons, direction)]
+    return Found(offsets, tf.zeros([tf.shape(offsets[0])[0]], tf.bool))
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """How offsets are found; the defaults are Algorithm 1.
+
+    `kind` "gradient" is Algorithm 1. "worst_of" takes of `candidates` random directions, for each
+    image, the one with the largest KL; of "both" the gradient's direction is one of them. They are
+    judged by the pass that is called "adversarial", so that a method can give it the augmentation
+    under which they are used.
+
+    With a `scale` of 1/2 or 1/4 transformations are searched on images pooled to that size, at a
+    quarter or a sixteenth of the cost; p(y|x) and the offsets stay those of the full size. Noise
+    has another meaning for each pixel: it is searched on its own, at full size.
+
+    With a `share` < 1 only so many of the images, evenly spread, are searched. The others have the
+    offsets that the search would start from.
+    """
+
+    kind: str = "gradient"
+    candidates: int = 4
+    scale: float = 1.0
+    share: float = 1.0
+    xi: Xi = PAPER_XI
+    power_iterations: int = 1
+    ascent: str = "paper"
+
+    def __post_init__(self):
+        if self.kind not in spec.ADVERSARIES:
+            raise ValueError(f"kind: expected one of {spec.ADVERSARIES}, got {self.kind!r}")
+
+    def __call__(
+        self,
+        transform: composite.Composite,
+        logits: Callable[[tf.Tensor, str], tf.Tensor],
+        images: tf.Tensor,
+        clean_logits: tf.Tensor,
+        directions: Callable[[int], Sequence[tf.Tensor]],
+        epsilons: Sequence,
+    ) -> Found:
+        """Offsets for `images`, as `search` returns them.
+
+        Args:
+          logits: maps (images, name of the pass) to logits; it must not update any state.
+          directions: draws the directions of candidate i; the gradient starts from those of 0.
+        """
+        rows = searched(images.shape[0], self.share)
+        if len(rows) == images.shape[0]:
+            return self._pooled(transform, logits, images, clean_logits, directions, epsilons)
+
+        def some(values):
+            return [tf.gather(v, rows) if len(np.shape(v)) else v for v in values]
+
+        found = self._pooled(
+            transform, logits, *some([images, clean_logits]), lambda i: some(directions(i)),
+            some(epsilons),
+        )  # fmt: skip
+        # Where each image's row is in those that were found, followed by random ones for all.
+        place = len(rows) + np.arange(images.shape[0])
+        place[rows] = np.arange(len(rows))
+        return tf.nest.map_structure(
+            lambda *both: tf.gather(tf.concat(both, axis=0), place),
+            found,
+            random(directions(0), epsilons),
+        )
+
+    def _pooled(self, transform, logits, images, clean_logits, directions, epsilons) -> Found:
+        """Transformations that can be pooled on pooled images, then the others as they are."""
+        if self.scale == 1:
+            return self._best(transform, logits, images, clean_logits, directions, epsilons)
+        offsets, fallback = {}, False
+        for pools, factor in ((True, round(1 / self.scale)), (False, 1)):
+            which = [i for i, t in enumerate(transform.transforms) if t.pools == pools]
+            if which:
+                found = self._best(
+                    composite.Composite([transform.transforms[i] for i in which]),
+                    logits,
+                    sampling.pool(images, factor),
+                    clean_logits,
+                    lambda c, which=which: [directions(c)[i] for i in which],
+                    [epsilons[i] for i in which],
+                )
+                offsets.update(zip(which, found.offsets))
+                fallback |= found.fallback
+        return Found([offsets[i] for i in range(len(offsets))], fallback)
+
+    def _best(self, transform, logits, images, clean_logits, directions, epsilons) -> Found:
+        """The gradient's offsets, or for each image the best of the candidates."""
+        found = search(
+            transform, lambda x, iteration: logits(x, f"search{iteration}"), images, clean_logits,
+            directions(0), epsilons, self.xi,
+            0 if self.kind == "worst_of" else self.power_iterations, self.ascent,
+        )  # fmt: skip
+        if self.kind == "gradient":
+            return found
+
+        def reached(offsets):
+            moved = logits(transform.apply(images, offsets), "adversarial")
+            return divergences.kl_divergence(clean_logits, moved)
+
+        offsets, kl = found.offsets, reached(found.offsets)
+        for candidate in range(1, self.candidates):
+            others = _scaled(epsilons, directions(candidate))
+            other_kl = reached(others)
+            better = other_kl > kl
+            offsets = [tf.compat.v1.where(better, v, u) for u, v in zip(offsets, others)]
+            kl = tf.where(better, other_kl, kl)
+        return Found([tf.stop_gradient(v) for v in offsets], found.fallback)
+
+
+def searched(count: int, share: float) -> np.ndarray:
+    """The rows of a `share` of `count` images, evenly spread, int64.
+
+    Batches are in random order, so that nothing has to be drawn. Where count · share is a whole
+    number on every replica, any number of replicas searches the same images.
+    """
+    return np.flatnonzero(np.diff(np.floor(share * np.arange(count + 1) + 1e-9)))
+
+
+def _scaled(factors, direction) -> list[tf.Tensor]:
+    """Directions times numbers, each one for all images or one for every image, [B]."""
+    return [
+        (base.per_image(factor, v) if len(np.shape(factor)) else factor) * v
+        for factor, v in zip(factors, direction)
+    ]

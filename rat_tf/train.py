@@ -30,6 +30,7 @@ def main(config: config_lib.Config) -> None:
     cli.import_tensorflow_quietly()
     strategy = training.devices.prepare(config)
     images = run.load(config)
+    training.build.check_scale(config, images.labeled.image_shape)
     worker = training.devices.worker_index(strategy)
     if worker == 0:
         run.create(config, images)

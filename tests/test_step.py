@@ -19,6 +19,15 @@ OPTIONS = {
     "rat": {"transforms": TRANSFORMS, "ascent": "steepest", "epsilon_rampup": 10},
     "random": {"transforms": TRANSFORMS, "padding": "edge"},
     "rat with mixup": {"mixup": True},
+    "rat with another search": {
+        "transforms": "flow:0.01",
+        "adversary": "worst_of",
+        "candidates": 2,
+        "adversary_scale": 0.5,
+        "adversary_share": 0.5,
+        "epsilon_draw": "uniform",
+        "target_threshold": 0.5,
+    },
 }
 
 

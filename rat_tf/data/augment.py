@@ -24,6 +24,11 @@ class Augmentation:
     noise: float = 0.0
     granularity: str = "batch"
 
+    def pooled(self, factor: int) -> Augmentation:
+        """For images pooled by `factor`: shifts in their pixels, noise that has been averaged."""
+        shift, noise = round(self.shift / factor), self.noise / factor
+        return dataclasses.replace(self, shift=shift, noise=noise)
+
     def __call__(self, images, seed, rows) -> tf.Tensor:
         """Augments `images`; `rows` slices what is drawn for `rows.total` images to these."""
         seeds = tf.random.split(seed, 3, PHILOX["alg"])  # of shift, flip and noise

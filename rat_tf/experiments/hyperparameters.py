@@ -20,6 +20,17 @@ VAT_AND_RAT = {
     "ascent": "paper",
     "kl_direction": "clean_adversarial",
 }
+#: What the paper has none of: the search is Algorithm 1 for all images at full size.
+SEARCH = {"adversary": "gradient", "adversary_share": 1.0}
+UNCHANGED = {
+    "epsilon_draw": "fixed",
+    "entropy_rampup": 0,
+    "separate_statistics": False,
+    "target": "student",
+    "target_temperature": 1.0,
+    "target_threshold": 0.0,
+    "kl_cap": 0.0,
+}
 NOISE = {"cifar10": 6.0, "svhn": 1.0}
 
 #: With ε-rampup: Table 4 and the section that compares RAT with the baselines.
@@ -131,9 +142,11 @@ def expected(dataset: str, config: str) -> dict:
             own["mixup_alpha"] = None
         return {**shared, **MIXMATCH, **own}
     method = config.partition("_")[0]
-    searching = {**VAT_AND_RAT, "method": method, "mixup": False, "ema_decay": 0.0}
+    searching = {**VAT_AND_RAT, **SEARCH, **UNCHANGED}
+    searching |= {"method": method, "mixup": False, "ema_decay": 0.0}
+    searching["adversary_scale"] = 1.0 if method == "rat" else None
     if method == "random":  # the same parameters, without those of the search
-        for flag in ("xi", "power_iterations", "ascent"):
+        for flag in ("xi", "power_iterations", "ascent", *SEARCH):
             searching[flag] = None
     ramped = (dataset, config) in RAMPED
     return {

@@ -72,21 +72,24 @@ class Method(tf.keras.Model, abc.ABC):
     def call(self, images, training=False):
         return self.network(self.preprocessing(images), training=training)
 
-    def forward(self, step, name: str, *parts, update_stats: bool, network=None) -> list[tf.Tensor]:
+    def forward(
+        self, step, name: str, *parts, update_stats: bool, network=None, pooled: int = 1
+    ) -> list[tf.Tensor]:
         """Logits of the parts of a batch after one training pass over all of them together.
 
         Augmentation is redrawn for every pass, under the pass's `name`, and comes after any
-        adversarial transformation.
+        adversarial transformation. `pooled` is the factor by which the images were pooled.
         """
-        images = self.augment(step, name, *parts)
+        images = self.augment(step, name, *parts, pooled=pooled)
         logits = (network or self.network)(images, training=True, update_stats=update_stats)
         return tf.split(logits, [part.shape[0] for part in parts])
 
-    def augment(self, step, name: str, *parts) -> tf.Tensor:
+    def augment(self, step, name: str, *parts, pooled: int = 1) -> tf.Tensor:
         """The parts of a batch in one tensor, augmented by the draw called `name`."""
         rows = draws.Rows(*(part.shape[0] for part in parts))
         seed = draws.seed_for(self.seed, step, name)
-        return self.augmentation(tf.concat(parts, axis=0), seed, rows)
+        augmentation = self.augmentation if pooled == 1 else self.augmentation.pooled(pooled)
+        return augmentation(tf.concat(parts, axis=0), seed, rows)
 
     def train_step(self, data):
         (labeled, labels), unlabeled = data

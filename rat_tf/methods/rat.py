@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 
 from rat_tf import adversary, divergences, draws, schedules
@@ -16,6 +18,14 @@ class RAT(base.SemiSupervised):
     `search` is false. p(y|x_u) in the KL is a constant. One clean pass serves labelled and
     unlabelled images; the search and the adversarial pass see the unlabelled ones only and leave
     the running statistics alone.
+
+    Beyond the paper: other searches (`adversary_kind`, `candidates`, `adversary_scale`,
+    `adversary_share`, see `adversary.Search`); a radius drawn from (0, ε⁽ⁱ⁾] for each image; a ramp
+    of the entropy term; and of the KL another `target`, its temperature, a threshold of its
+    confidence, and a cap. With `separate_statistics` labelled and unlabelled images have a clean
+    pass each, of which the second needs no backward pass: without the entropy term it only gives
+    the target. It is the one that moves the running statistics, as there are far more unlabelled
+    images to take them from.
     """
 
     observations = ("cross_entropy", "kl", "entropy", "flipped", "fallback", "lambda")
@@ -28,33 +38,87 @@ class RAT(base.SemiSupervised):
         xi: adversary.Xi = adversary.PAPER_XI,
         power_iterations: int = 1,
         ascent: str = "paper",
+        adversary_kind: str = "gradient",
+        candidates: int = 4,
+        adversary_scale: float = 1.0,
+        adversary_share: float = 1.0,
         epsilon_rampup: int = 0,
+        epsilon_draw: str = "fixed",
         entropy_multiplier: float = 0.06,
+        entropy_rampup: int = 0,
         kl_direction: str = "clean_adversarial",
+        kl_cap: float = 0.0,
+        target: str = "student",
+        target_temperature: float = 1.0,
+        target_threshold: float = 0.0,
+        separate_statistics: bool = False,
         **kwargs,
     ):
         super().__init__(*args, more_observations=_epsilon_names(transform), **kwargs)
         self.transform = transform
         self.search = search
-        self.search_options = {"xi": xi, "power_iterations": power_iterations, "ascent": ascent}
+        self.searching = adversary.Search(
+            kind=adversary_kind,
+            candidates=candidates,
+            scale=adversary_scale,
+            share=adversary_share,
+            xi=xi,
+            power_iterations=power_iterations,
+            ascent=ascent,
+        )
         self.epsilon_rampup = epsilon_rampup
+        self.epsilon_draw = epsilon_draw
         self.entropy_multiplier = entropy_multiplier
+        self.entropy_rampup = entropy_rampup
         self.kl_direction = kl_direction
+        self.kl_cap = kl_cap
+        self.target = target
+        self.target_temperature = target_temperature
+        self.target_threshold = target_threshold
+        self.separate_statistics = separate_statistics
 
     def objective(self, labeled, labels, unlabeled, step, tape):
-        labeled_logits, clean = self.forward(step, "clean", labeled, unlabeled, update_stats=True)
-        target = tf.stop_gradient(clean)
+        if self.separate_statistics:
+            (labeled_logits,) = self.forward(step, "labeled", labeled, update_stats=False)
+            with tape.stop_recording():
+                (clean,) = self.forward(step, "clean", unlabeled, update_stats=True)
+        else:
+            labeled_logits, clean = self.forward(
+                step, "clean", labeled, unlabeled, update_stats=True
+            )
         with tape.stop_recording():
+            target = self.target_logits(unlabeled, clean, step)
             transformed, found = self.transformed(unlabeled, target, step)
         (moved,) = self.forward(step, "adversarial", transformed, update_stats=False)
-        pair = (target, moved) if self.kl_direction == options.KL_DIRECTIONS[0] else (moved, target)
-        kl = divergences.kl_divergence(*pair)
+        pair = (self.sharpened(target), moved)
+        forth = self.kl_direction == options.KL_DIRECTIONS[0]
+        kl = self.limited(divergences.kl_divergence(*(pair if forth else pair[::-1])), target)
         cross_entropy = base.cross_entropy(labels, labeled_logits)
         return self.observed(step, cross_entropy, kl, clean, target, moved, found)
 
+    def target_logits(self, unlabeled, clean, step) -> tf.Tensor:
+        """Of the constant p(y|x_u): the clean pass, or one of the averaged network."""
+        if self.target == "student":
+            return tf.stop_gradient(clean)
+        averaged = {"network": self.averaged, "update_stats": False}
+        return self.forward(step, "teacher", unlabeled, **averaged)[0]
+
+    def sharpened(self, target) -> tf.Tensor:
+        """Logits of p^(1/T) / Σ p^(1/T)."""
+        return target if self.target_temperature == 1 else target / self.target_temperature
+
+    def limited(self, kl, target) -> tf.Tensor:
+        """The KL of each image, [B]: up to the cap, and 0 where the target is not sure enough."""
+        if self.kl_cap:
+            kl = tf.minimum(kl, self.kl_cap)
+        if self.target_threshold:
+            confidence = tf.reduce_max(base.softmax(target), axis=-1)
+            kl *= tf.cast(confidence >= self.target_threshold, kl.dtype)
+        return kl
+
     def transformed(self, unlabeled, target, step) -> tuple[tf.Tensor, adversary.Found]:
         """f_φ(x_u) with the φ of this step, and how it was found."""
-        found = self.offsets(unlabeled, target, self.epsilons(step), step, self.search)
+        found = self.offsets(unlabeled, target, step, self.search)
         return self.transform.apply(unlabeled, found.offsets), found
 
     def observed(self, step, cross_entropy, kl, clean, target, moved, found):
@@ -62,8 +126,9 @@ class RAT(base.SemiSupervised):
         cross_entropy, kl = tf.reduce_mean(cross_entropy), tf.reduce_mean(kl)
         entropy = tf.reduce_mean(divergences.entropy(clean))
         weight = self.weight(step)
+        multiplier = self.entropy_multiplier * schedules.rampup(step, self.entropy_rampup)
         flipped = tf.argmax(moved, axis=-1) != tf.argmax(target, axis=-1)
-        return cross_entropy + weight * kl + self.entropy_multiplier * entropy, {
+        return cross_entropy + weight * kl + multiplier * entropy, {
             "cross_entropy": cross_entropy,
             "kl": kl,
             "entropy": entropy,
@@ -78,37 +143,50 @@ class RAT(base.SemiSupervised):
         ramp = schedules.rampup(step, self.epsilon_rampup)
         return [t.epsilon * ramp for t in self.transform.transforms]
 
-    def offsets(self, images, clean_logits, epsilons, step, search: bool) -> adversary.Found:
+    def radii(self, step, rows) -> list[tf.Tensor]:
+        """‖φ⁽ⁱ⁾ - φ_id⁽ⁱ⁾‖: ε⁽ⁱ⁾(t), or a number from (0, ε⁽ⁱ⁾(t)] for each image, [B]."""
+        epsilons = self.epsilons(step)
+        if self.epsilon_draw == "fixed":
+            return epsilons
+        shape, seed = [rows.total, len(epsilons)], draws.seed_for(self.seed, step, "radius")
+        drawn = rows(1 - tf.random.stateless_uniform(shape, seed, alg=draws.ALGORITHM))
+        return [epsilon * drawn[:, i] for i, epsilon in enumerate(epsilons)]
+
+    def offsets(self, images, clean_logits, step, search: bool) -> adversary.Found:
         """The offsets of this step for `images` [B, H, W, C]: adversarial, or random."""
         rows = draws.Rows(images.shape[0])
-        seed = draws.seed_for(self.seed, step, "direction")
-        drawn = self.transform.random_direction(rows.total, images.shape[1:], seed)
-        direction = [rows(v) for v in drawn]
+        epsilons = self.radii(step, rows)
 
-        def logits(moved, iteration):
-            return self.forward(step, f"search{iteration}", moved, update_stats=False)[0]
+        @functools.cache  # candidates are asked for more than once
+        def directions(candidate):
+            seed = draws.seed_for(self.seed, step, f"direction{candidate or ''}")
+            drawn = self.transform.random_direction(rows.total, images.shape[1:], seed)
+            return [rows(v) for v in drawn]
 
-        options = self.search_options if search else {"power_iterations": 0}
-        return adversary.search(
-            self.transform, logits, images, clean_logits, direction, epsilons, **options
-        )
+        def logits(moved, name):
+            pooled = images.shape[1] // moved.shape[1]
+            return self.forward(step, name, moved, update_stats=False, pooled=pooled)[0]
+
+        if not search:
+            return adversary.random(directions(0), epsilons)
+        return self.searching(self.transform, logits, images, clean_logits, directions, epsilons)
 
     def examine(self, images, step):
         """What the adversary does to `images` (as stored) at `step`, and its strength.
 
         Returns the preprocessed `images`, the `transformed` ones, the `offsets` by name, and the
-        KL reached per image, [B], by the search (`adversarial_kl`) and by the random direction it
-        starts from (`random_kl`).
+        KL reached per image, [B], by the search of this run (`adversarial_kl`) and by the random
+        direction it starts from (`random_kl`). The KL is that of the target as it is predicted.
         """
         images = self.preprocessing(images)
         (clean,) = self.forward(step, "clean", images, update_stats=False)
-        epsilons = self.epsilons(step)
+        target = self.target_logits(images, clean, step)
         examined = {"images": images}
         for name, search in (("random_kl", False), ("adversarial_kl", True)):
-            found = self.offsets(images, clean, epsilons, step, search)
+            found = self.offsets(images, target, step, search)
             transformed = self.transform.apply(images, found.offsets)
             (moved,) = self.forward(step, "adversarial", transformed, update_stats=False)
-            examined[name] = divergences.kl_divergence(clean, moved)
+            examined[name] = divergences.kl_divergence(target, moved)
             if search == self.search:
                 examined["transformed"] = transformed
                 names = (t.name for t in self.transform.transforms)

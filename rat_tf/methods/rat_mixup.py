@@ -16,6 +16,7 @@ class RATMixup(rat.RAT):
     λ' is 1 this is RAT, up to batch statistics over other batches. The pass over the unmixed
     unlabelled images gives the targets and updates the running statistics, which must describe
     unmixed images.
+    The threshold is for the nearer image of a mixture.
     """
 
     def __init__(self, *args, mixup_alpha: float = 0.75, **kwargs):
@@ -24,13 +25,13 @@ class RATMixup(rat.RAT):
 
     def objective(self, labeled, labels, unlabeled, step, tape):
         (clean,) = self.forward(step, "clean", unlabeled, update_stats=True)
-        predicted = tf.stop_gradient(clean)
         with tape.stop_recording():
+            predicted = self.target_logits(unlabeled, clean, step)
             transformed, found = self.transformed(unlabeled, predicted, step)
             truth = tf.one_hot(labels, clean.shape[-1])
             images, targets = mixup.mix(
                 tf.concat([labeled, transformed], axis=0),
-                tf.concat([truth, base.softmax(predicted)], axis=0),
+                tf.concat([truth, base.softmax(self.sharpened(predicted))], axis=0),
                 self.mixup_alpha,
                 draws.seed_for(self.seed, step, "mixup"),
                 draws.Rows(labeled.shape[0], unlabeled.shape[0]),
@@ -44,5 +45,5 @@ class RATMixup(rat.RAT):
         cross_entropy = tf.nn.softmax_cross_entropy_with_logits(
             targets[:count], tf.cast(ours, tf.float32)
         )
-        kl = divergences.kl_divergence(log_targets, moved)
+        kl = self.limited(divergences.kl_divergence(log_targets, moved), predicted)
         return self.observed(step, cross_entropy, kl, clean, log_targets, moved, found)

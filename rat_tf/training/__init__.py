@@ -7,5 +7,14 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["checkpoints", "devices", "evaluation", "loop", "preview", "run_folder", "weights"],
+    submodules=[
+        "build",
+        "checkpoints",
+        "devices",
+        "evaluation",
+        "loop",
+        "preview",
+        "run_folder",
+        "weights",
+    ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rat_tf import config as config_lib
-from rat_tf import data, networks, schedules, transforms
+from rat_tf import data, errors, networks, schedules, transforms
 from rat_tf.data import augment, preprocess
 from rat_tf.methods import base
 from rat_tf.training import optimizers
@@ -12,9 +12,21 @@ from rat_tf.transforms import sampling
 
 def build(config: config_lib.Config, images: data.Data) -> base.Method:
     """The compiled model with all its variables."""
+    check_scale(config, images.labeled.image_shape)
     preprocessing = preprocess.build(config, images)
     model = method(config, len(images.class_names), preprocessing)
     return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
+
+
+def check_scale(config: config_lib.Config, image_shape) -> None:
+    """Refuses images that cannot be pooled to --adversary_scale."""
+    height, width, _ = image_shape
+    factor = round(1 / (config.adversary_scale or 1))
+    if height % factor or width % factor:
+        raise errors.UserError(
+            f"--adversary_scale={config.adversary_scale}: expected images whose height and width "
+            f"are multiples of {factor}, got {height}x{width}; --image_size can change them"
+        )
 
 
 def method(config: config_lib.Config, num_classes: int, preprocessing) -> base.Method:
@@ -57,8 +69,23 @@ def compiled(model: base.Method, config: config_lib.Config, example) -> base.Met
     )
     for network in model.candidates.values():
         network(example)
+    if config.adversary_scale not in (None, 1):
+        _check_pooled(model.network, config, example)
     weights = model.network.trainable_variables
     if config.weight_decay:
         optimizer.exclude_from_weight_decay([w for w in weights if "kernel" not in w.name])
     model.optimizer.build(weights)
     return model
+
+
+def _check_pooled(network, config: config_lib.Config, example) -> None:
+    """Refuses a network that cannot take the images on which it is to be searched."""
+    pooled = sampling.pool(example, round(1 / config.adversary_scale))
+    try:
+        network(pooled)
+    except ValueError:
+        height, width = example.shape[1:3]
+        raise errors.UserError(
+            f"--adversary_scale={config.adversary_scale}: --network={config.network} takes images "
+            f"of {height}x{width} only, not those pooled to {pooled.shape[1]}x{pooled.shape[2]}"
+        ) from None

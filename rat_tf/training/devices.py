@@ -20,7 +20,20 @@ def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
     set_precision(config)
     strategy = _strategy(config)
     streams.check_replicas(*config.batch_sizes, strategy.num_replicas_in_sync)
+    check_share(config, strategy.num_replicas_in_sync)
     return strategy
+
+
+def check_share(config: config_lib.Config, replicas: int) -> None:
+    """Each replica searches whole images: with other shares it would not be the same ones."""
+    count = config.unlabeled_batch // replicas
+    searched = count * (config.adversary_share or 1)
+    if abs(searched - round(searched)) > 1e-6:
+        of_each = f" of each of {replicas} replicas" if replicas > 1 else ""
+        raise errors.UserError(
+            f"--adversary_share: expected a whole number of the {count} unlabelled images"
+            f"{of_each}, got {config.adversary_share}, which makes {searched:g}"
+        )
 
 
 def set_precision(config: config_lib.Config) -> None:

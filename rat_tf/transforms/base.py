@@ -16,6 +16,8 @@ class Transform:
     """
 
     name: str
+    #: Whether an offset for an image does the same to the image pooled to a smaller size.
+    pools: bool = True
 
     def __init__(self, epsilon: float):
         if not epsilon > 0:
@@ -43,12 +45,12 @@ class Transform:
         offset = as_float(offset)
         largest = tf.reduce_max(tf.abs(_flat(offset)), axis=1)
         scale = tf.where(largest > 0, largest, tf.ones_like(largest))
-        return largest * self._norm(offset / _per_image(scale, offset))
+        return largest * self._norm(offset / per_image(scale, offset))
 
     def unit(self, offset) -> tf.Tensor:
         """v / ‖v‖, the paper's normalisation; 0 where v = 0."""
         offset = as_float(offset)
-        return tf.math.divide_no_nan(offset, _per_image(self.norm(offset), offset))
+        return tf.math.divide_no_nan(offset, per_image(self.norm(offset), offset))
 
     def steepest(self, gradient) -> tf.Tensor:
         """argmax of ⟨gradient, u⟩ over ‖u‖ ≤ 1: for the L2 norm the normalised gradient."""
@@ -101,6 +103,6 @@ def _flat(offset) -> tf.Tensor:
     return tf.reshape(offset, [tf.shape(offset)[0], -1])
 
 
-def _per_image(values, like) -> tf.Tensor:
+def per_image(values, like) -> tf.Tensor:
     """Reshapes `values` [B] to broadcast against `like` [B, ...]."""
     return tf.reshape(values, [-1] + [1] * (like.shape.rank - 1))

@@ -1,10 +1,14 @@
 """Flow field: a displacement for every pixel."""
 
-from rat_tf.transforms import base
+from rat_tf.transforms import base, sampling
 
 
 class FlowField(base.SpatialTransform):
-    """Offset [B, H, W, 2] = (δx, δy) per pixel; norm √Σ(δx² + δy²), the paper's L2 norm."""
+    """Offset [B, H, W, 2] = (δx, δy) per pixel; norm √Σ(δx² + δy²), the paper's L2 norm.
+
+    An image pooled to a smaller size is moved by the field pooled to that size. The offset and its
+    norm, which depends on the number of pixels, stay those of the full size.
+    """
 
     name = "flow_field"
 
@@ -12,4 +16,4 @@ class FlowField(base.SpatialTransform):
         return (*image_shape[:2], 2)
 
     def displacement(self, offset, height, width):
-        return offset
+        return sampling.pool(offset, offset.shape[1] // height)

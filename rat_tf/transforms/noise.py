@@ -7,6 +7,7 @@ class Noise(base.Transform):
     """Adds the offset to the image; offset [B, H, W, C], L2 norm."""
 
     name = "noise"
+    pools = False
 
     def offset_shape(self, image_shape):
         return tuple(image_shape)

@@ -30,6 +30,13 @@ def grid(height: int, width: int) -> np.ndarray:
     return np.stack(np.meshgrid(x, y), axis=-1)
 
 
+def pool(images, factor: int) -> tf.Tensor:
+    """Means over blocks of factor × factor pixels; height and width are multiples of it."""
+    if factor == 1:
+        return images
+    return tf.nn.avg_pool2d(images, factor, factor, "VALID")
+
+
 def warp(images, displacement, padding: str = "zeros", sampler: str = "resampler") -> tf.Tensor:
     """Samples `images` [B,H,W,C] at the grid plus `displacement` [B,H,W,2] = (δx, δy), bilinearly.
 

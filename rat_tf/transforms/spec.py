@@ -23,6 +23,7 @@ NAMES = tuple(
 ALIASES = {"channel": "channel_weight", "tps": "thin_plate_spline", "flow": "flow_field"}
 
 ASCENTS = ("paper", "steepest")
+ADVERSARIES = ("gradient", "worst_of", "both")
 PADDINGS = ("zeros", "edge")
 SAMPLERS = ("resampler", "gather")
 

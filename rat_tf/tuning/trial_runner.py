@@ -32,6 +32,7 @@ def search(settings: search_settings.Settings, space: search_space.Space, role: 
         strategy = devices.prepare(base)
         for probe in space.probes():
             streams.check_replicas(*probe.batch_sizes, strategy.num_replicas_in_sync)
+            devices.check_share(probe, strategy.num_replicas_in_sync)
         runner = Runner(space, strategy, settings.output, settings.stop_hopeless)
     if role != "worker":
         search_settings.create_folder(settings, base)

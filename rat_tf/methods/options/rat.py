@@ -6,11 +6,13 @@ import dataclasses
 from typing import ClassVar
 
 from rat_tf import fields
-from rat_tf.methods.options import base
+from rat_tf.methods.options import base, targets
 from rat_tf.transforms import spec
 
 KL_DIRECTIONS = ("clean_adversarial", "adversarial_clean")
+EPSILON_DRAWS = ("fixed", "uniform")
 MIXUP_ALPHA = 0.75
+CANDIDATES = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Mixing(base.Options):
 
 
 @dataclasses.dataclass(frozen=True)
-class Transforming(Mixing, base.SemiSupervised):
+class Transforming(Mixing, targets.Targeting):
     """Options of a KL under transformations with norm ε."""
 
     transforms: spec.Spec = fields.flag(
@@ -38,8 +40,26 @@ class Transforming(Mixing, base.SemiSupervised):
     epsilon_rampup: int = fields.flag(
         0, "Steps over which ε ramps up (paper: 400000); 0: no ε-rampup.", fields.at_least(0)
     )
+    epsilon_draw: str = fields.flag(
+        EPSILON_DRAWS[0],
+        "The norm of transformations: ε (fixed, the paper's), or drawn from (0, ε] for each image "
+        "and transformation (uniform).",
+        choices=EPSILON_DRAWS,
+    )
     entropy_multiplier: float = fields.flag(
         0.06, "Weight of the entropy of unlabelled predictions.", fields.at_least(0)
+    )
+    entropy_rampup: int = fields.flag(
+        0,
+        "Steps of the ramp of the entropy's weight, of the same shape as that of λ; 0: no ramp, as "
+        "in the paper.",
+        fields.at_least(0),
+    )
+    separate_statistics: bool = fields.flag(
+        False,
+        "Normalise labelled and unlabelled images by batch statistics of their own. The unlabelled "
+        "ones then need no backward pass but the transformed ones'; they alone move the running "
+        "statistics. Needs --entropy_multiplier=0. Not in the paper.",
     )
     kl_direction: str = fields.flag(
         KL_DIRECTIONS[0],
@@ -54,6 +74,16 @@ class Transforming(Mixing, base.SemiSupervised):
                 "--kl_direction: with --mixup targets may have classes of probability 0, for which "
                 f"only KL[clean ‖ adversarial] is finite; got {self.kl_direction}"
             )
+        if self.separate_statistics and self.entropy_multiplier:
+            yield (
+                "--entropy_multiplier: must be 0 with --separate_statistics, as the entropy needs "
+                f"the backward pass that is left out; got {self.entropy_multiplier}"
+            )
+        if self.separate_statistics and self.mixup:
+            yield (
+                "--separate_statistics: not used with --mixup, where labelled images have a pass "
+                "together with the transformed ones"
+            )
 
     @property
     def used_transforms(self) -> spec.Spec:
@@ -65,7 +95,10 @@ class Transforming(Mixing, base.SemiSupervised):
             **super().arguments(),
             "search": self.searches,
             "epsilon_rampup": self.epsilon_rampup,
+            "epsilon_draw": self.epsilon_draw,
             "entropy_multiplier": self.entropy_multiplier,
+            "entropy_rampup": self.entropy_rampup,
+            "separate_statistics": self.separate_statistics,
             "kl_direction": self.kl_direction,
         }
         return {**options, "mixup_alpha": self.mixup_alpha} if self.mixup else options
@@ -77,9 +110,28 @@ class Transforming(Mixing, base.SemiSupervised):
 
 @dataclasses.dataclass(frozen=True)
 class Searching(Transforming):
-    """Options of Algorithm 1; the defaults are those of the paper's Table 2."""
+    """Options of the search; the defaults are Algorithm 1 with the values of Table 2."""
 
     searches: ClassVar[bool] = True
+
+    adversary: str = fields.flag(
+        spec.ADVERSARIES[0],
+        "How transformations are searched: by the gradient (the paper's Algorithm 1); for each "
+        "image as the one with the largest KL of --candidates random ones (worst_of, without --xi, "
+        "--power_iterations and --ascent); or with the gradient's as one of them (both).",
+        choices=spec.ADVERSARIES,
+    )
+    candidates: int = fields.flag(
+        CANDIDATES,
+        "Candidates of --adversary=worst_of and both; each costs a forward pass.",
+        fields.at_least(2),
+    )
+    adversary_share: float = fields.flag(
+        1.0,
+        "Share of the unlabelled images whose transformations are searched; those of the others "
+        "are random. The paper searches all.",
+        fields.expect(lambda share: 0 < share <= 1, "a number in (0, 1]"),
+    )
 
     xi: spec.Xi = fields.flag(
         "1e-6",
@@ -94,9 +146,17 @@ class Searching(Transforming):
         choices=spec.ASCENTS,
     )
 
+    def clashes(self):
+        yield from super().clashes()
+        if self.adversary == "gradient" and self.candidates != CANDIDATES:
+            yield f"--candidates: not used by --adversary=gradient, got {self.candidates}"
+
     def arguments(self):
         return {
             **super().arguments(),
+            "adversary_kind": self.adversary,
+            "candidates": self.candidates,
+            "adversary_share": self.adversary_share,
             "xi": self.xi,
             "power_iterations": self.power_iterations,
             "ascent": self.ascent,
@@ -115,6 +175,25 @@ class Warping(base.Options):
 @base.register("rat", "rat:RAT")
 class RAT(Warping, Searching):
     """the worst transformations, found by Algorithm 1"""
+
+    adversary_scale: float = fields.flag(
+        1.0,
+        "Search on images pooled to 0.5 or 0.25 of their height and width, at a quarter or a "
+        "sixteenth of the cost. Noise needs the full size and is searched on its own there, which "
+        "costs more than one search of everything. The paper searches at full size.",
+        fields.expect(lambda scale: scale in (1, 0.5, 0.25), "1, 0.5 or 0.25"),
+    )
+
+    def clashes(self):
+        yield from super().clashes()
+        if self.adversary_scale < 1 and self.transforms == self.transforms.only("noise"):
+            yield (
+                "--adversary_scale: noise is searched at full size, and --transforms="
+                f"{self.transforms} has nothing else; got {self.adversary_scale}"
+            )
+
+    def arguments(self):
+        return {**super().arguments(), "adversary_scale": self.adversary_scale}
 
 
 @base.register("vat", "rat:RAT")

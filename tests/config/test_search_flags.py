@@ -1,0 +1,85 @@
+"""The flags of searches and targets beyond the paper: what does not go together is refused."""
+
+import pytest
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import errors
+from rat_tf.config import flag_values
+from rat_tf.data import preprocess
+from rat_tf.training import build, devices
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"adversary": "best"}, ["--adversary", "gradient, worst_of, both", "'best'"]),
+        ({"candidates": 8}, ["--candidates", "not used by --adversary=gradient", "8"]),
+        ({"adversary": "both", "candidates": 1}, ["--candidates", ">= 2"]),
+        ({"adversary_scale": 0.3}, ["--adversary_scale", "1, 0.5 or 0.25", "0.3"]),
+        ({"adversary_scale": 0.5, "transforms": "noise:1"}, ["--adversary_scale", "noise:1"]),
+        ({"adversary_scale": 0.5, "method": "vat"}, ["--adversary_scale", "vat", "for rat"]),
+        ({"adversary": "both", "method": "random"}, ["--adversary", "random", "rat, vat"]),
+        ({"adversary_share": 0.0}, ["--adversary_share", "(0, 1]"]),
+        ({"target": "teacher"}, ["--ema_decay", "> 0", "--target=teacher"]),
+        ({"target_threshold": 1.0}, ["--target_threshold", "[0, 1)"]),
+        ({"target_temperature": 0.0}, ["--target_temperature", "> 0"]),
+        ({"kl_cap": -1.0}, ["--kl_cap", ">= 0"]),
+        ({"epsilon_draw": "normal"}, ["--epsilon_draw", "fixed, uniform"]),
+        ({"separate_statistics": True}, ["--entropy_multiplier", "must be 0", "0.06"]),
+        (
+            {"separate_statistics": True, "entropy_multiplier": 0.0, "mixup": True},
+            ["--separate_statistics", "--mixup"],
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_what_was_expected_and_found(changes, words):
+    with pytest.raises(errors.UserError) as error:
+        config_lib.Config(**changes)
+    assert [word for word in words if word not in str(error.value)] == [], error.value
+
+
+def test_a_flagfile_may_serve_methods_that_do_not_use_them_all():
+    arguments = ["--adversary_scale=0.5", "--adversary=worst_of", "--target_threshold=0.8"]
+    values = flag_values.of_arguments(arguments)
+    used = {
+        method: flag_values.to_config({**values, "method": method})
+        for method in ("vat", "random", "supervised")
+    }
+    assert used["vat"].adversary == "worst_of" and used["vat"].adversary_scale is None
+    assert used["random"].target_threshold == 0.8 and used["random"].adversary is None
+    assert used["supervised"].target_threshold is None
+
+
+@pytest.mark.parametrize("replicas, share, words", [(2, 0.5, "2 replicas.*12.5"), (1, 0.33, "50")])
+def test_a_share_is_of_whole_images(replicas, share, words):
+    with pytest.raises(errors.UserError, match=f"--adversary_share.*{words}"):
+        devices.check_share(config_lib.Config(adversary_share=share), replicas)
+    devices.check_share(config_lib.Config(adversary_share=0.2), replicas)
+
+
+class OneSize(tf.keras.Model):
+    """A network in name, for images of 8×8 only, as a functional model with a fixed input."""
+
+    def __init__(self):
+        super().__init__()
+        inputs = tf.keras.Input((8, 8, 3))
+        outputs = tf.keras.layers.Dense(10)(tf.keras.layers.Flatten()(inputs))
+        self.inner = tf.keras.Model(inputs, outputs)
+
+    def call(self, images, training=False, update_stats=True):
+        return self.inner(images)
+
+
+def test_a_scale_is_refused_where_images_or_the_network_do_not_allow_it():
+    config = config_lib.Config(adversary_scale=0.25, network="tiny")
+    build.check_scale(config, (28, 32, 1))
+    build.check_scale(config_lib.Config(), (30, 32, 1))
+    with pytest.raises(errors.UserError, match="--adversary_scale=0.25.*multiples of 4.*30x32"):
+        build.check_scale(config, (30, 32, 1))
+    example = tf.zeros([1, 8, 8, 3])
+    build.compiled(build.method(config, 10, preprocess.Scale()), config, example)
+    model = build.method(config, 10, preprocess.Scale())
+    model.network = OneSize()
+    with pytest.raises(errors.UserError, match="--adversary_scale=0.25.*8x8 only.*2x2"):
+        build.compiled(model, config, example)

@@ -1,0 +1,225 @@
+"""What RAT has beyond the paper, against NumPy in float64 and on two replicas against one."""
+
+import collections
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from scipy import special, stats
+
+from rat_tf import adversary, draws, methods, networks, transforms
+from rat_tf.data import augment
+from tests import test_step
+from tests.methods import test_rat, test_supervised
+from tests.methods.test_rat import LABELED, LABELS, UNLABELED, Tiny, log_probabilities, scale
+
+PIXELS = [np.float32(scale(images)) for images in (LABELED, UNLABELED)]
+
+
+def objective(model, step=0):
+    """Loss, observations and the gradient of the weights."""
+    labeled, unlabeled = map(tf.constant, PIXELS)
+    with tf.GradientTape() as tape:
+        at = tf.constant(step, tf.int64)
+        loss, observed = model.objective(labeled, LABELS, unlabeled, at, tape)
+    return loss, observed, tape.gradient(loss, model.network.trainable_variables)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"target_temperature": 0.4},
+        {"target_threshold": 0.8},
+        {"kl_cap": 0.05},
+        {"target_temperature": 2.0, "target_threshold": 0.6, "kl_cap": 0.1},
+        {"target_temperature": 0.4, "kl_direction": "adversarial_clean"},
+        {"target": "teacher", "target_threshold": 0.6},
+        {"entropy_rampup": 10},
+    ],
+    ids=lambda options: " ".join(f"{k}={v}" for k, v in options.items()),
+)
+def test_the_loss_and_its_gradient(options):
+    fixed = {"search": False, "consistency": 2.0, "consistency_rampup": 0}
+    model = test_rat.build(Tiny(), eager=True, averaged=Tiny(), ema_decay=0.9, **fixed, **options)
+    for network in model.candidates.values():
+        network(PIXELS[0])
+    for variable in model.averaged.trainable_variables:
+        variable.assign(1.5 * variable)
+    weights = [np.float64(w) for w in model.network.get_weights()]
+    step, ramp = 4, np.exp(-5 * 0.6**2) if "entropy_rampup" in options else 1
+    noise, channels = test_rat.offsets(
+        model.network, step, list(test_rat.EPSILONS.values()), search=False
+    )
+    moved = (scale(UNLABELED) + noise) * (1 + channels[:, None, None])
+    teacher = [1.5 * w for w in weights] if options.get("target") else weights
+    p = np.exp(log_probabilities(teacher, scale(UNLABELED)))
+    sharp = p ** (1 / options.get("target_temperature", 1))
+    sharp /= sharp.sum(axis=1, keepdims=True)
+    kept = p.max(axis=1) >= options.get("target_threshold", 0)
+
+    def terms(weights):
+        log_q, log_p = (log_probabilities(weights, x) for x in (moved, scale(UNLABELED)))
+        if "kl_direction" in options:
+            kl = np.sum(np.exp(log_q) * (log_q - np.log(sharp)), axis=1)
+        else:
+            kl = np.sum(sharp * (np.log(sharp) - log_q), axis=1)
+        kl = kept * np.minimum(kl, options.get("kl_cap", np.inf))
+        entropy = -np.mean(np.sum(np.exp(log_p) * log_p, axis=1))
+        labeled = -log_probabilities(weights, scale(LABELED))[range(5), LABELS].mean()
+        return labeled, kl, entropy
+
+    def loss(weights):
+        labeled, kl, entropy = terms(weights)
+        return labeled + 2 * kl.mean() + ramp * 0.06 * entropy
+
+    if "target_threshold" in options:
+        assert 0 < kept.sum() < 6
+    if "kl_cap" in options:
+        assert 0 < np.sum(terms(weights)[1] == options["kl_cap"]) < 6
+    value, observed, gradients = objective(model, step)
+    np.testing.assert_allclose(value, loss(weights), rtol=1e-4)
+    np.testing.assert_allclose(observed["kl"], terms(weights)[1].mean(), rtol=1e-4)
+    for g, expected in zip(gradients, test_supervised.central_differences(loss, weights)):
+        np.testing.assert_allclose(g, expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("step, length", [(0, 8), (2, 8), (7, 8), (8, 8), (30, 8), (3, 0)])
+def test_the_entropy_ramps_up_like_lambda(step, length):
+    options = {"entropy_multiplier": 0.5, "consistency": 0.0, "search": False}
+    value, observed, _ = objective(test_rat.build(Tiny(), entropy_rampup=length, **options), step)
+    ramp = np.exp(-5 * (1 - min(step / length, 1)) ** 2) if length else 1
+    expected = observed["cross_entropy"] + 0.5 * ramp * observed["entropy"]
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+
+
+def test_radii_are_uniform_and_offsets_have_them():
+    model = test_rat.build(Tiny(), epsilon_draw="uniform", epsilon_rampup=10)
+    epsilons = [np.exp(-5 * 0.5**2) * epsilon for epsilon in test_rat.EPSILONS.values()]
+    step, rows = tf.constant(5, tf.int64), draws.Rows(5_000)
+    drawn = np.array(model.radii(step, rows)) / np.reshape(epsilons, [2, 1])
+    assert drawn.min() > 0 and drawn.max() <= 1 + 1e-6
+    assert all(stats.kstest(radii, "uniform").pvalue > 0.01 for radii in drawn)
+    assert abs(stats.pearsonr(*drawn).statistic) < 0.05
+    images = tf.constant(PIXELS[1])
+    model(UNLABELED)
+    for search in (True, False):
+        offsets = model.offsets(images, model.network(images), step, search).offsets
+        radii = model.radii(step, draws.Rows(6))
+        for norm, radius in zip(test_rat.TRANSFORM.norm(offsets), radii):
+            np.testing.assert_allclose(norm, radius, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["gradient", "worst_of", "both"])
+def test_examination_reports_the_search_of_the_run(kind):
+    """The candidates are judged under the augmentation of the adversarial pass."""
+    options = {"adversary_kind": kind, "candidates": 4, "consistency_rampup": 0}
+    augmentation = augment.Augmentation(1, True, 0.2, "image")
+    model = test_rat.build(Tiny(), augmentation, **options)
+    step = tf.constant(3, tf.int64)
+    examined = model.examine(UNLABELED, step)
+    if kind == "worst_of":
+        assert np.all(examined["adversarial_kl"] >= examined["random_kl"])
+    images = tf.constant(PIXELS[1])
+    (clean,) = model.forward(step, "clean", images, update_stats=False)
+    found = model.offsets(images, clean, step, True)
+    moved = test_rat.TRANSFORM.apply(images, found.offsets)
+    (moved,) = model.forward(step, "adversarial", moved, update_stats=False)
+    expected = special.kl_div(*(special.softmax(z, axis=1) for z in (clean, moved))).sum(1)
+    np.testing.assert_allclose(examined["adversarial_kl"], expected, rtol=1e-3, atol=1e-6)
+    if kind == "both":
+        options["adversary_kind"] = "gradient"
+        gradient = test_rat.build(model.network, augmentation, **options)
+        alone = gradient.examine(UNLABELED, step)["adversarial_kl"]
+        assert np.all(examined["adversarial_kl"] >= alone)
+
+
+def test_separate_statistics():
+    """A pass for labelled and one, without a backward pass, for unlabelled images."""
+    rng = np.random.default_rng(0)
+    labeled, unlabeled = (rng.integers(0, 256, (4, 8, 8, 3), np.uint8) for _ in range(2))
+    batch = tf.nest.map_structure(tf.constant, ((labeled, LABELS[:4]), unlabeled))
+    twin, network = (networks.build("wrn-10-1", 3, seed=5) for _ in range(2))
+    options = {"entropy_multiplier": 0.0, "separate_statistics": True}
+    model = test_rat.build(network, transform=transforms.parse("affine:0.6"), **options)
+    model(labeled)
+    step = tf.function(model.train_step)
+    graph = step.get_concrete_function(batch).graph
+    count = collections.Counter(op.type for op in test_step.live_operations(graph))
+    assert count["Conv2D"] == 9 * 4  # labelled, clean, search and adversarial pass
+    assert count["Conv2DBackpropFilter"] == 9 * 2
+    assert count["Conv2DBackpropInput"] == 8 + 9 + 8  # none of the clean pass
+
+    logits = twin(np.float32(scale(labeled)), training=True, update_stats=False)
+    expected = -special.log_softmax(logits, axis=1)[range(4), LABELS[:4]].mean()
+    np.testing.assert_allclose(step(batch)["cross_entropy"], expected, rtol=1e-4)
+    twin(np.float32(scale(unlabeled)), training=True)
+    statistics = [[w for w in n.weights if "moving" in w.name] for n in (network, twin)]
+    for actual, expected in zip(*statistics):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+
+
+class AnySize(tf.keras.Model):
+    """Images of any size pooled to 2×2, then a network without batch statistics."""
+
+    def __init__(self):
+        super().__init__()
+        self.tiny = Tiny()
+
+    def call(self, images, training=False, update_stats=True):
+        size = images.shape[1] // 2
+        return self.tiny(tf.nn.avg_pool2d(images, size, size, "VALID"))
+
+
+def test_two_replicas_find_the_offsets_of_one(two_replicas):
+    """Images, draws, augmentation and radii are those of the same rows of the global batch."""
+
+    def search(strategy):
+        with strategy.scope():
+            model = test_rat.build(
+                AnySize(),
+                augment.Augmentation(2, True, 0.1, "image"),
+                transform=transforms.parse("noise:2,flow:0.5"),
+                xi=adversary.Xi(0.5, relative=True),
+                adversary_kind="both",
+                candidates=2,
+                adversary_scale=0.5,
+                adversary_share=0.5,
+                epsilon_draw="uniform",
+            )
+            model.network(images[:1])
+        replicas = strategy.num_replicas_in_sync
+        parts = np.split(images, replicas)
+        values = strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(parts[context.replica_id_in_sync_group])
+        )
+
+        @tf.function
+        def run():
+            def offsets(some):
+                return model.offsets(some, 0.9 * model.network(some), tf.constant(3), True).offsets
+
+            return strategy.run(offsets, [values])
+
+        each = [strategy.experimental_local_results(v) for v in run()]
+        return [np.concatenate(v) for v in each]
+
+    images = np.float32(np.random.default_rng(1).normal(size=(12, 8, 8, 3)))
+    for actual, expected in zip(search(two_replicas), search(tf.distribute.get_strategy())):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+        assert np.abs(expected).max() > 0.1 / expected[0].size
+
+
+def test_mixup_has_the_same_target():
+    """A sharper teacher, a threshold and a cap, where nothing is mixed: that of RAT."""
+    options = {"target": "teacher", "target_temperature": 0.5, "target_threshold": 0.5}
+    options |= {"kl_cap": 0.2, "search": False, "transform": test_rat.TRANSFORM, "seed": 3}
+    found = []
+    for method in (methods.RAT, methods.RATMixup):
+        model = test_rat.build(Tiny(), method=method, averaged=Tiny(), ema_decay=0.9, **options)
+        model.averaged(PIXELS[0])
+        for variable in model.averaged.trainable_variables:
+            variable.assign(1.5 * variable)
+        if method is methods.RATMixup:
+            model.mixup_alpha = 1e-9  # Beta(α, α) is then 0 or 1
+        found.append(objective(model))
+    np.testing.assert_allclose(found[0][1]["kl"], found[1][1]["kl"], rtol=1e-4)
