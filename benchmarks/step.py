@@ -25,9 +25,7 @@ from __future__ import annotations
 
 import csv
 import json
-import multiprocessing
 import os
-import time
 
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
 
@@ -39,7 +37,6 @@ from absl import app, flags
 from benchmarks import steps as lib
 from benchmarks import trace
 from rat_tf.config import flag_values
-from rat_tf.data import examples
 
 _NETWORKS = flags.DEFINE_list("networks", ["wrn-28-2", "wrn-10-1"], "Networks to measure.")
 _METHODS = flags.DEFINE_multi_enum(
@@ -61,32 +58,6 @@ _VARIANTS = flags.DEFINE_multi_string(
 _MEMORY = flags.DEFINE_boolean(
     "memory", True, "Measure memory and the first step, each in its own process."
 )
-
-
-def alone(method: str, network: str, size: int, batch: int, changes: dict) -> dict:
-    """Seconds to the end of the first step, and megabytes that three steps add to the process."""
-
-    def largest():
-        # Not getrusage: its maximum is inherited from the parent process.
-        with open("/proc/self/status") as file:
-            (line,) = (line for line in file if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-
-    began = time.perf_counter()
-    model = lib.model_of(method, network, size, **changes)
-    data = tf.data.Dataset.from_tensors(lib.batch_of(method, size, batch)).cache().repeat()
-    data = data.with_options(examples.options())
-    before = largest()
-    calls = changes.get("steps_per_execution", 1)
-    model.fit(data, steps_per_epoch=calls, verbose=0)
-    first = time.perf_counter() - began
-    model.fit(data, steps_per_epoch=2 * calls, verbose=0)
-    return {"first_step_s": first, "megabytes": largest() - before}
-
-
-def in_a_process(function, *arguments):
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, arguments)
 
 
 def variant(text: str) -> dict:
@@ -128,12 +99,12 @@ def measure(
             "method": name,
             "ms": 1e3 * np.median(seconds),
             "passes_ms": 1e3 * np.median(passes_seconds),
-            **quartiles("per_passes", seconds / passes_seconds),
-            **quartiles("per_supervised", seconds / np.array(steps["supervised"].seconds)),
+            **lib.quartiles("per_passes", seconds / passes_seconds),
+            **lib.quartiles("per_supervised", seconds / np.array(steps["supervised"].seconds)),
             "operations": sum(operations.values()),
         }
         if _MEMORY.value:
-            row |= in_a_process(alone, method_of[name], network, size, batch, changes[name])
+            row |= lib.in_a_process(lib.alone, method_of[name], network, size, batch, changes[name])
         rows.append(row)
     loop, search, rest = (np.median(t.seconds) for t in (*idle.values(), update))
     whole = np.median(steps["rat"].seconds)
@@ -143,11 +114,6 @@ def measure(
         f"RAT step, transformations and search {shares['search_share']:.1%}"
     )
     return [{**row, **shares} for row in rows]
-
-
-def quartiles(name: str, ratios: np.ndarray) -> dict:
-    low, middle, high = np.percentile(ratios, [25, 50, 75])
-    return {name: middle, f"{name}_spread": high - low}
 
 
 def show(rows: list[dict]) -> None:

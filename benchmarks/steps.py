@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
@@ -174,3 +175,34 @@ class Update(Timed):
             return tf.linalg.global_norm(gradients)
 
         super().__init__(run)
+
+
+def alone(method: str, network: str, size: int, batch: int, changes: dict) -> dict:
+    """Seconds to the end of the first step, and megabytes that three steps add to the process."""
+
+    def largest():
+        # Not getrusage: its maximum is inherited from the process that has started this one.
+        with open("/proc/self/status") as file:
+            (line,) = (line for line in file if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+
+    began = time.perf_counter()
+    model = model_of(method, network, size, **changes)
+    data = tf.data.Dataset.from_tensors(batch_of(method, size, batch)).cache().repeat()
+    data = data.with_options(examples.options())
+    before = largest()
+    calls = changes.get("steps_per_execution", 1)
+    model.fit(data, steps_per_epoch=calls, verbose=0)
+    first = time.perf_counter() - began
+    model.fit(data, steps_per_epoch=2 * calls, verbose=0)
+    return {"first_step_s": first, "megabytes": largest() - before}
+
+
+def in_a_process(function, *arguments):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def quartiles(name: str, ratios: np.ndarray) -> dict:
+    low, middle, high = np.percentile(ratios, [25, 50, 75])
+    return {name: middle, f"{name}_spread": high - low}
