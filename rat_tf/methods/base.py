@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import tensorflow as tf
 
 from rat_tf import draws, schedules
+from rat_tf.networks import guard
 
 
 class Method(tf.keras.Model, abc.ABC):
@@ -37,6 +38,8 @@ class Method(tf.keras.Model, abc.ABC):
     ):
         super().__init__(**kwargs)
         self.observations = (*self.observations, *more_observations)
+        for each in filter(None, (network, averaged)):
+            guard.install(each)
         self.network = network
         self.averaged = averaged
         self.ema_decay = ema_decay
@@ -79,7 +82,7 @@ class Method(tf.keras.Model, abc.ABC):
         adversarial transformation.
         """
         images = self.augment(step, name, *parts)
-        logits = (network or self.network)(images, training=True, update_stats=update_stats)
+        logits = guard.call(network or self.network, images, update_stats=update_stats)
         return tf.split(logits, [part.shape[0] for part in parts])
 
     def augment(self, step, name: str, *parts) -> tf.Tensor:

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from rat_tf import draws, schedules
 from rat_tf.methods import base, mixup
+from rat_tf.networks import guard
 
 
 class MixMatch(base.SemiSupervised):
@@ -51,9 +52,8 @@ class MixMatch(base.SemiSupervised):
         """The labelled images and K copies of the unlabelled ones with their targets, mixed."""
         ours = self.augment(step, "labeled", labeled)
         copies = [self.augment(step, f"unlabeled{k}", unlabeled) for k in range(self.augmentations)]
-        guesses = [
-            base.softmax(self.network(copy, training=True, update_stats=False)) for copy in copies
-        ]
+        logits = [guard.call(self.network, copy, update_stats=False) for copy in copies]
+        guesses = [base.softmax(each) for each in logits]
         guess = sharpen(tf.add_n(guesses) / self.augmentations, self.sharpening)
         images = tf.concat([ours, *copies], axis=0)
         truth = tf.one_hot(labels, guess.shape[-1], dtype=guess.dtype)
@@ -69,7 +69,7 @@ class MixMatch(base.SemiSupervised):
         order = np.arange(images.shape[0])
         groups = [order[first :: self.augmentations + 1] for first in range(self.augmentations + 1)]
         logits = [
-            self.network(tf.gather(images, group), training=True, update_stats=number == 0)
+            guard.call(self.network, tf.gather(images, group), update_stats=number == 0)
             for number, group in enumerate(groups)
         ]
         logits = tf.cast(tf.concat(logits, axis=0), tf.float32)
