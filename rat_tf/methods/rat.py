@@ -5,8 +5,14 @@ from __future__ import annotations
 import tensorflow as tf
 
 from rat_tf import adversary, divergences, draws, schedules
+from rat_tf import transforms as transforms_lib
 from rat_tf.methods import base
 from rat_tf.methods.options import rat as options
+from rat_tf.networks import guard
+from rat_tf.transforms import spec
+
+# Where two passes see the same pixels, a smaller ξ is lost in rounding.
+LARGE_XI = adversary.Xi(0.1, relative=True)
 
 
 class RAT(base.SemiSupervised):
@@ -16,26 +22,37 @@ class RAT(base.SemiSupervised):
     `search` is false. p(y|x_u) in the KL is a constant. One clean pass serves labelled and
     unlabelled images; the search and the adversarial pass see the unlabelled ones only and leave
     the running statistics alone.
+
+    `transforms` is text such as "noise:1.0,affine:0.6" or a `Composite`; `padding` is for text. ξ,
+    a number or text such as "0.1eps", is the paper's if passes see different pixels, by
+    augmentation or dropout, else 0.1 ε.
     """
 
+    defaults = options.RAT
     observations = ("cross_entropy", "kl", "entropy", "flipped", "fallback", "lambda")
 
     def __init__(
         self,
         *args,
-        transform,
+        transforms: str | spec.Spec | transforms_lib.Composite = options.RAT.transforms,
+        padding: str = options.RAT.padding,
         search: bool = True,
-        xi: adversary.Xi = adversary.PAPER_XI,
-        power_iterations: int = 1,
-        ascent: str = "paper",
-        epsilon_rampup: int = 0,
-        entropy_multiplier: float = 0.06,
-        kl_direction: str = "clean_adversarial",
+        xi: adversary.Xi | str | float | None = None,
+        power_iterations: int = options.RAT.power_iterations,
+        ascent: str = options.RAT.ascent,
+        epsilon_rampup: int = options.RAT.epsilon_rampup,
+        entropy_multiplier: float = options.RAT.entropy_multiplier,
+        kl_direction: str = options.RAT.kl_direction,
         **kwargs,
     ):
+        transform = _composite(transforms, padding)
         super().__init__(*args, more_observations=_epsilon_names(transform), **kwargs)
         self.transform = transform
         self.search = search
+        if xi is None:
+            differ = self.augmentation is not None or guard.draws_numbers(self.network)
+            xi = options.RAT.xi if differ else LARGE_XI
+        xi = xi if isinstance(xi, adversary.Xi) else adversary.Xi.parse(str(xi))
         self.search_options = {"xi": xi, "power_iterations": power_iterations, "ascent": ascent}
         self.epsilon_rampup = epsilon_rampup
         self.entropy_multiplier = entropy_multiplier
@@ -49,7 +66,7 @@ class RAT(base.SemiSupervised):
         (moved,) = self.forward(step, "adversarial", transformed, update_stats=False)
         pair = (target, moved) if self.kl_direction == options.KL_DIRECTIONS[0] else (moved, target)
         kl = divergences.kl_divergence(*pair)
-        cross_entropy = base.cross_entropy(labels, labeled_logits)
+        cross_entropy = self.label_loss(labels, labeled_logits)
         return self.observed(step, cross_entropy, kl, clean, target, moved, found)
 
     def transformed(self, unlabeled, target, step) -> tuple[tf.Tensor, adversary.Found]:
@@ -96,11 +113,11 @@ class RAT(base.SemiSupervised):
     def examine(self, images, step):
         """What the adversary does to `images` (as stored) at `step`, and its strength.
 
-        Returns the preprocessed `images`, the `transformed` ones, the `offsets` by name, and the
-        KL reached per image, [B], by the search (`adversarial_kl`) and by the random direction it
-        starts from (`random_kl`).
+        Returns the preprocessed `images` scaled to [-1, 1], the `transformed` ones, the `offsets`
+        by name, and the KL reached per image, [B], by the search (`adversarial_kl`) and by the
+        random direction it starts from (`random_kl`).
         """
-        images = self.preprocessing(images)
+        images = self.scaled(images)
         (clean,) = self.forward(step, "clean", images, update_stats=False)
         epsilons = self.epsilons(step)
         examined = {"images": images}
@@ -114,6 +131,38 @@ class RAT(base.SemiSupervised):
                 names = (t.name for t in self.transform.transforms)
                 examined["offsets"] = dict(zip(names, found.offsets))
         return examined
+
+    def perturb(self, images) -> tf.Tensor:
+        """The images, float32 as the network takes them, under the transformations of full ε.
+
+        For looking at: found for the network as it predicts, without augmentation and with running
+        statistics, by the search or, if there is none, drawn at random.
+        """
+        images = self.scaled(images)
+
+        def logits(moved, iteration=0):
+            outputs = self.network(self.value_range.outward(moved), training=False)
+            return self.supervision.logits(outputs)
+
+        seed = draws.seed_for(self.seed, 0, "perturb")
+        found = adversary.search(
+            self.transform,
+            logits,
+            images,
+            logits(images),
+            self.transform.random_direction(images.shape[0], images.shape[1:], seed),
+            [t.epsilon for t in self.transform.transforms],
+            **{**self.search_options, "xi": LARGE_XI} if self.search else {"power_iterations": 0},
+        )
+        return self.value_range.outward(self.transform.apply(images, found.offsets))
+
+
+def _composite(described, padding: str) -> transforms_lib.Composite:
+    if isinstance(described, str):
+        described = spec.Spec.parse(described)
+    if isinstance(described, spec.Spec):
+        return transforms_lib.build(described, padding)
+    return described
 
 
 def _epsilon_names(transform) -> list[str]:

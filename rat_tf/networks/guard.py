@@ -49,6 +49,13 @@ def install(network) -> None:
         layer.add_update = types.MethodType(_add_update, layer)
 
 
+def draws_numbers(network) -> bool:
+    """Whether a network has layers that draw random numbers in training, such as dropout."""
+    # The generator is what all of Keras' random layers share; there is no public mark of them.
+    found = [layer for layer in _layers(network) if hasattr(layer, "_random_generator")]
+    return any(getattr(layer, "rate", 1) for layer in found)
+
+
 def verify(network, images) -> tf.Tensor:
     """Refuses a foreign model that moves a variable in a pass that is not to move any.
 
@@ -57,11 +64,15 @@ def verify(network, images) -> tf.Tensor:
     same for every replica or, from a distributed dataset, of each.
     """
 
+    strategy = tf.distribute.get_strategy()
+
     def run(training, update_stats):
         def outputs(images):
             return call(network, images, training, update_stats)
 
-        return tf.distribute.get_strategy().run(outputs, (images,))
+        if strategy.num_replicas_in_sync == 1:
+            return strategy.run(outputs, (images,))
+        return tf.function(lambda images: strategy.run(outputs, (images,)))(images)
 
     def values():
         return [variable.numpy() for variable in network.non_trainable_variables]

@@ -62,7 +62,7 @@ def test_our_network_and_its_foreign_twin_train_to_the_same_weights(method):
     ours(tf.zeros([1, 8, 8, 3]))
     twin, copies = foreign_wide_resnet(ours)
     assert twin.count_params() == ours.count_params()
-    options = {"consistency_rampup": 0, "transform": transforms.parse("noise:1,affine:0.3")}
+    options = {"consistency_rampup": 0, "transforms": transforms.parse("noise:1,affine:0.3")}
     options["xi"] = adversary.Xi(0.1, relative=True)
     models = []
     for network in (ours, twin):
