@@ -10,6 +10,7 @@ import tensorflow as tf
 PHILOX = {"alg": "philox"}  # explicit: the default differs under XLA
 
 
+@tf.keras.saving.register_keras_serializable("rat_tf")
 @dataclasses.dataclass(frozen=True)
 class Augmentation:
     """Reflecting shift by up to `shift` pixels, horizontal flip, Gaussian noise, in this order.
@@ -45,6 +46,13 @@ class Augmentation:
             noise = tf.random.stateless_normal(shape, seeds[2], **PHILOX)
             images += self.noise * rows(noise)
         return images
+
+    def get_config(self) -> dict:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_config(cls, config: dict) -> Augmentation:
+        return cls(**config)
 
 
 def build(config) -> Augmentation:

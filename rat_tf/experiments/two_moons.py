@@ -78,7 +78,7 @@ def train(labeled: Points, unlabeled: Points, transform, iterations: int, seed: 
         preprocessing=tf.keras.layers.Identity(),
         augmentation=augment.Augmentation(),
         seed=seed,
-        transform=transforms.Composite(transform),
+        transforms=transforms.Composite(transform),
         xi=adversary.Xi(1.0, relative=True),
         consistency=1.0,
         consistency_rampup=0,

@@ -7,7 +7,11 @@ import lazy_loader
 
 from rat_tf.methods import options
 
-_CLASSES = {"base": {"Method"}, "rat_mixup": {"RATMixup"}}
+_CLASSES = {
+    "base": {"Method"},
+    "rat_mixup": {"RATMixup"},
+    "special_cases": {"Random", "VAT"},
+}
 for _options in options.METHODS.values():
     _module, _, _name = _options.model.partition(":")
     _CLASSES.setdefault(_module, set()).add(_name)

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import abc
+import threading
 from collections.abc import Iterable
 
 import tensorflow as tf
 
 from rat_tf import draws, schedules
+from rat_tf.methods import checks, keras_habits, pixels, supervision
+from rat_tf.methods.options import base as options
+from rat_tf.networks import copies, guard
+
+_STEP = threading.local()  # the regularisation losses of this replica's step
 
 
-class Method(tf.keras.Model, abc.ABC):
-    """A classifier of raw images with a semi-supervised `train_step`.
+class Method(keras_habits.Habits, abc.ABC):
+    """A classifier of images with a semi-supervised `train_step`.
 
-    It maps stored images (uint8) to logits: `preprocessing`, then `network`. Training receives
+    It maps stored images to the outputs of `network`, any Keras classifier, after `preprocessing`,
+    if there is any: the network then takes pixels in `value_range`. Training receives
     ((images, labels), unlabelled images); each method defines its `objective`.
 
+    `augmentation` is drawn anew for every pass: an `Augmentation` (of images scaled to [-1, 1]) or
+    a layer of Keras (of images in `value_range`).
+
     `averaged`, a second network with the same initial weights, follows the first as an exponential
-    moving average with decay `ema_decay`; it is evaluated beside it and never trained.
+    moving average with decay `ema_decay`; it is evaluated beside it and never trained. Functional
+    and sequential networks are copied for it.
     """
+
+    #: The options with the defaults of the arguments.
+    defaults: type[options.Options] = options.Options
 
     #: Names of the values that `objective` returns besides the loss. `more_observations` adds
     #: those that depend on the arguments of a method.
@@ -27,22 +41,32 @@ class Method(tf.keras.Model, abc.ABC):
     def __init__(
         self,
         network,
-        preprocessing,
-        augmentation,
+        preprocessing=None,
+        augmentation=None,
         seed: int = 0,
         averaged=None,
-        ema_decay: float = 0.0,
+        ema_decay: float | None = None,
+        value_range: tuple[float, float] = (-1, 1),
         more_observations: Iterable[str] = (),
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.observations = (*self.observations, *more_observations)
+        self.ema_decay = self.default("ema_decay", ema_decay)
+        checks.model(network)
+        if averaged is None and self.ema_decay:
+            averaged = copies.copied(network)
+        for each in filter(None, (network, averaged)):
+            guard.install(each)
         self.network = network
         self.averaged = averaged
-        self.ema_decay = ema_decay
-        self.preprocessing = preprocessing
+        self.preprocessing = preprocessing or pixels.AsFloat()
         self.augmentation = augmentation
+        self.value_range = pixels.ValueRange.of(value_range)
         self.seed = seed
+        self.looked_at = False  # by checks.first_batch
+        # All weights are the network's: it is built when that is, whether or not it is called.
+        self.built = network.built
         # Metrics are already reduced over the replicas when a step returns them; Keras would sum
         # them once more over the workers of a cluster.
         self.distribute_reduction_method = "first"
@@ -72,6 +96,14 @@ class Method(tf.keras.Model, abc.ABC):
     def call(self, images, training=False):
         return self.network(self.preprocessing(images), training=training)
 
+    def default(self, name: str, value):
+        """A value, or that of the method's options where none is given."""
+        return getattr(self.defaults, name) if value is None else value
+
+    def scaled(self, images) -> tf.Tensor:
+        """Images as they are stored, preprocessed and scaled to [-1, 1]."""
+        return self.value_range.inward(self.preprocessing(images))
+
     def forward(
         self, step, name: str, *parts, update_stats: bool, network=None, pooled: int = 1
     ) -> list[tf.Tensor]:
@@ -81,23 +113,44 @@ class Method(tf.keras.Model, abc.ABC):
         adversarial transformation. `pooled` is the factor by which the images were pooled.
         """
         images = self.augment(step, name, *parts, pooled=pooled)
-        logits = (network or self.network)(images, training=True, update_stats=update_stats)
+        logits = self.logits(images, update_stats, network)
         return tf.split(logits, [part.shape[0] for part in parts])
 
+    def logits(self, images, update_stats: bool, network=None) -> tf.Tensor:
+        """Logits of one training pass over images that are augmented already."""
+        network = network or self.network
+        outputs = guard.call(network, images, update_stats=update_stats)
+        if update_stats:
+            _STEP.losses = network.losses
+        return self.supervision.logits(outputs)
+
     def augment(self, step, name: str, *parts, pooled: int = 1) -> tf.Tensor:
-        """The parts of a batch in one tensor, augmented by the draw called `name`."""
-        rows = draws.Rows(*(part.shape[0] for part in parts))
-        seed = draws.seed_for(self.seed, step, name)
-        augmentation = self.augmentation if pooled == 1 else self.augmentation.pooled(pooled)
-        return augmentation(tf.concat(parts, axis=0), seed, rows)
+        """The parts of a batch in one tensor, augmented by the draw called `name`.
+
+        The parts are scaled to [-1, 1], the result has the values that the network takes.
+        """
+        images = tf.concat(parts, axis=0)
+        if isinstance(self.augmentation, tf.keras.layers.Layer):
+            return self.augmentation(self.value_range.outward(images), training=True)
+        if self.augmentation is not None:
+            rows = draws.Rows(*(part.shape[0] for part in parts))
+            augmentation = self.augmentation if pooled == 1 else self.augmentation.pooled(pooled)
+            images = augmentation(images, draws.seed_for(self.seed, step, name), rows)
+        return self.value_range.outward(images)
+
+    def label_loss(self, labels, logits) -> tf.Tensor:
+        """The loss of each labelled image, [B]; the metrics of `compile` see them, too."""
+        self.measure(labels, logits)
+        return self.supervision.per_image(labels, logits)
 
     def train_step(self, data):
-        (labeled, labels), unlabeled = data
+        labeled, labels, unlabeled = self.parts(data)
         step = tf.identity(self.optimizer.iterations)
         context = tf.distribute.get_replica_context()
         with tf.GradientTape() as tape:
-            labeled, unlabeled = self.preprocessing(labeled), self.preprocessing(unlabeled)
+            labeled, unlabeled = self.scaled(labeled), self.scaled(unlabeled)
             loss, observed = self.objective(labeled, labels, unlabeled, step, tape)
+            loss = _regularised(loss, _STEP.losses)
             # Gradients are summed over the replicas, the loss is the mean over all images.
             share = loss / context.num_replicas_in_sync
             scaling = isinstance(self.optimizer, tf.keras.mixed_precision.LossScaleOptimizer)
@@ -118,41 +171,41 @@ class Method(tf.keras.Model, abc.ABC):
         observed["gradient_norm"] = tf.linalg.global_norm(gradients)
         for name in self.training_metrics:
             self._means[name].update_state(observed[name])
-        return {name: self._means[name].result() for name in self.training_metrics}
+        return self.results(self.training_metrics)
 
     def _follow(self, strategy, decay, averages, variables):
         """Moves the averaged weights and statistics by (1 - decay) towards the network's."""
         for average, variable in zip(averages, variables):
-            strategy.extended.update(
-                average,
-                lambda a, v, d: a.assign_sub((1 - d) * (a - tf.cast(v, a.dtype))),
-                args=(variable, decay),
-            )
+            strategy.extended.update(average, copies.follow, args=(variable, decay))
 
     def test_step(self, data):
-        images, labels = data
-        images = self.preprocessing(images)
+        images, labels, weights = tf.keras.utils.unpack_x_y_sample_weight(data)
+        images, labels = self.preprocessing(images), self.supervision.labels(labels, weights)
         for name, network in self.candidates.items():
-            logits = network(images, training=False)
-            self._means[name].update_state(tf.argmax(logits, axis=-1) != labels)
+            outputs = network(images, training=False)
+            wrong = tf.argmax(outputs, axis=-1) != supervision.classes(labels)
+            self._means[name].update_state(wrong)
             if name == "error":
-                self._means["loss"].update_state(cross_entropy(labels, logits))
-        return {name: self._means[name].result() for name in self.test_metrics}
-
-    @property
-    def metrics(self):
-        return list(self._means.values())
+                losses = self.label_loss(labels, self.supervision.logits(outputs))
+                self._means["loss"].update_state(_regularised(losses, network.losses))
+        return self.results(self.test_metrics)
 
 
 class SemiSupervised(Method):
     """A method with a loss on unlabelled images, weighted by a λ that ramps up."""
 
+    defaults = options.SemiSupervised
+
     def __init__(
-        self, *args, consistency: float = 0.3, consistency_rampup: int = 200_000, **kwargs
+        self,
+        *args,
+        consistency: float | None = None,
+        consistency_rampup: int | None = None,
+        **kwargs,
     ):
         super().__init__(*args, **kwargs)
-        self.consistency = consistency
-        self.consistency_rampup = consistency_rampup
+        self.consistency = self.default("consistency", consistency)
+        self.consistency_rampup = self.default("consistency_rampup", consistency_rampup)
 
     def weight(self, step) -> tf.Tensor:
         """λ(t)."""
@@ -174,6 +227,6 @@ def squared_distance(p, q) -> tf.Tensor:
     return tf.reduce_mean(tf.math.squared_difference(p, q), axis=-1)
 
 
-def cross_entropy(labels, logits) -> tf.Tensor:
-    """-log p(y|x), [B]."""
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, tf.cast(logits, tf.float32))
+def _regularised(loss, losses) -> tf.Tensor:
+    """A loss plus those of the model's layers and weights."""
+    return loss + tf.add_n([tf.cast(each, loss.dtype) for each in losses]) if losses else loss

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from rat_tf.methods import base
+from rat_tf.methods.options import baselines
 
 
 class MeanTeacher(base.SemiSupervised):
@@ -14,7 +15,13 @@ class MeanTeacher(base.SemiSupervised):
     compared numbers makes a second student pass.
     """
 
+    defaults = baselines.MeanTeacher
     observations = ("cross_entropy", "consistency", "lambda")
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.averaged is None:
+            raise ValueError("ema_decay: expected a number > 0 for the teacher, got 0")
 
     def objective(self, labeled, labels, unlabeled, step, tape):
         labeled_logits, student = self.forward(step, "clean", labeled, unlabeled, update_stats=True)
@@ -24,7 +31,7 @@ class MeanTeacher(base.SemiSupervised):
             )
         distance = base.squared_distance(base.softmax(teacher), base.softmax(student))
         return self.total(
-            tf.reduce_mean(base.cross_entropy(labels, labeled_logits)),
+            tf.reduce_mean(self.label_loss(labels, labeled_logits)),
             tf.reduce_mean(distance),
             self.weight(step),
         )

@@ -6,7 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import draws, schedules
-from rat_tf.methods import base, mixup
+from rat_tf.methods import base, mixup, supervision
+from rat_tf.methods.options import mixmatch as options
 
 
 class MixMatch(base.SemiSupervised):
@@ -18,14 +19,16 @@ class MixMatch(base.SemiSupervised):
     all kinds in proportion; only the first moves the running statistics. λ ramps up linearly.
     """
 
+    defaults = options.MixMatch
+    weighs_labels = False
     observations = ("cross_entropy", "consistency", "lambda", "confidence")
 
     def __init__(
         self,
         *args,
-        sharpening: float = 0.5,
-        augmentations: int = 2,
-        mixup_alpha: float | None = 0.75,
+        sharpening: float = options.MixMatch.sharpening,
+        augmentations: int = options.MixMatch.augmentations,
+        mixup_alpha: float | None = options.MixMatch.mixup_alpha,
         **kwargs,
     ):
         super().__init__(*args, **kwargs)
@@ -38,7 +41,8 @@ class MixMatch(base.SemiSupervised):
             images, targets = self.batch(labeled, labels, unlabeled, step)
         logits = self.interleaved(images)
         count = labeled.shape[0]
-        cross_entropy = tf.nn.softmax_cross_entropy_with_logits(targets[:count], logits[:count])
+        self.measure(labels, logits[:count])  # a mixture's larger part has that label
+        cross_entropy = self.supervision.per_image(targets[:count], logits[:count])
         distance = base.squared_distance(targets[count:], base.softmax(logits[count:]))
         return self.total(
             tf.reduce_mean(cross_entropy),
@@ -51,12 +55,11 @@ class MixMatch(base.SemiSupervised):
         """The labelled images and K copies of the unlabelled ones with their targets, mixed."""
         ours = self.augment(step, "labeled", labeled)
         copies = [self.augment(step, f"unlabeled{k}", unlabeled) for k in range(self.augmentations)]
-        guesses = [
-            base.softmax(self.network(copy, training=True, update_stats=False)) for copy in copies
-        ]
+        logits = [self.logits(copy, update_stats=False) for copy in copies]
+        guesses = [base.softmax(each) for each in logits]
         guess = sharpen(tf.add_n(guesses) / self.augmentations, self.sharpening)
         images = tf.concat([ours, *copies], axis=0)
-        truth = tf.one_hot(labels, guess.shape[-1], dtype=guess.dtype)
+        truth = supervision.one_hot(labels, guess.shape[-1])
         targets = tf.concat([truth, *[guess] * self.augmentations], axis=0)
         if self.mixup_alpha is None:
             return images, targets
@@ -69,7 +72,7 @@ class MixMatch(base.SemiSupervised):
         order = np.arange(images.shape[0])
         groups = [order[first :: self.augmentations + 1] for first in range(self.augmentations + 1)]
         logits = [
-            self.network(tf.gather(images, group), training=True, update_stats=number == 0)
+            self.logits(tf.gather(images, group), update_stats=number == 0)
             for number, group in enumerate(groups)
         ]
         logits = tf.cast(tf.concat(logits, axis=0), tf.float32)

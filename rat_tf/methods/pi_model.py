@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from rat_tf.methods import base
+from rat_tf.methods.options import baselines
 
 
 class PiModel(base.SemiSupervised):
@@ -12,6 +13,7 @@ class PiModel(base.SemiSupervised):
     pass does not update the running statistics.
     """
 
+    defaults = baselines.PiModel
     observations = ("cross_entropy", "consistency", "lambda")
 
     def objective(self, labeled, labels, unlabeled, step, tape):
@@ -19,7 +21,7 @@ class PiModel(base.SemiSupervised):
         (again,) = self.forward(step, "second", unlabeled, update_stats=False)
         distance = base.squared_distance(tf.stop_gradient(base.softmax(clean)), base.softmax(again))
         return self.total(
-            tf.reduce_mean(base.cross_entropy(labels, labeled_logits)),
+            tf.reduce_mean(self.label_loss(labels, labeled_logits)),
             tf.reduce_mean(distance),
             self.weight(step),
         )

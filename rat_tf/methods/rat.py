@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import tensorflow as tf
 
 from rat_tf import adversary, divergences, draws, schedules
+from rat_tf import transforms as transforms_lib
 from rat_tf.methods import base
 from rat_tf.methods.options import rat as options
+from rat_tf.networks import guard
+from rat_tf.transforms import spec
+
+# Where two passes see the same pixels, a smaller ξ is lost in rounding.
+LARGE_XI = adversary.Xi(0.1, relative=True)
 
 
 class RAT(base.SemiSupervised):
@@ -19,6 +26,10 @@ class RAT(base.SemiSupervised):
     unlabelled images; the search and the adversarial pass see the unlabelled ones only and leave
     the running statistics alone.
 
+    `transforms` is text such as "noise:1.0,affine:0.6" or a `Composite`; `padding` is for text. ξ,
+    a number or text such as "0.1eps", is the paper's if passes see different pixels, by
+    augmentation or dropout, else 0.1 ε.
+
     Beyond the paper: other searches (`adversary_kind`, `candidates`, `adversary_scale`,
     `adversary_share`, see `adversary.Search`); a radius drawn from (0, ε⁽ⁱ⁾] for each image; a ramp
     of the entropy term; and of the KL another `target`, its temperature, a threshold of its
@@ -28,41 +39,47 @@ class RAT(base.SemiSupervised):
     images to take them from.
     """
 
+    defaults = options.RAT
     observations = ("cross_entropy", "kl", "entropy", "flipped", "fallback", "lambda")
 
     def __init__(
         self,
         *args,
-        transform,
+        transforms: str | spec.Spec | transforms_lib.Composite = options.RAT.transforms,
+        padding: str = options.RAT.padding,
         search: bool = True,
-        xi: adversary.Xi = adversary.PAPER_XI,
-        power_iterations: int = 1,
-        ascent: str = "paper",
+        xi: adversary.Xi | str | float | None = None,
+        power_iterations: int = options.RAT.power_iterations,
+        ascent: str = options.RAT.ascent,
         adversary_kind: str = "gradient",
-        candidates: int = 4,
-        adversary_scale: float = 1.0,
-        adversary_share: float = 1.0,
-        epsilon_rampup: int = 0,
-        epsilon_draw: str = "fixed",
-        entropy_multiplier: float = 0.06,
-        entropy_rampup: int = 0,
-        kl_direction: str = "clean_adversarial",
-        kl_cap: float = 0.0,
-        target: str = "student",
-        target_temperature: float = 1.0,
-        target_threshold: float = 0.0,
-        separate_statistics: bool = False,
+        candidates: int = options.RAT.candidates,
+        adversary_scale: float = options.RAT.adversary_scale,
+        adversary_share: float = options.RAT.adversary_share,
+        epsilon_rampup: int = options.RAT.epsilon_rampup,
+        epsilon_draw: str = options.RAT.epsilon_draw,
+        entropy_multiplier: float = options.RAT.entropy_multiplier,
+        entropy_rampup: int = options.RAT.entropy_rampup,
+        kl_direction: str = options.RAT.kl_direction,
+        kl_cap: float = options.RAT.kl_cap,
+        target: str = options.RAT.target,
+        target_temperature: float = options.RAT.target_temperature,
+        target_threshold: float = options.RAT.target_threshold,
+        separate_statistics: bool = options.RAT.separate_statistics,
         **kwargs,
     ):
+        transform = _composite(transforms, padding)
         super().__init__(*args, more_observations=_epsilon_names(transform), **kwargs)
         self.transform = transform
         self.search = search
+        if xi is None:
+            differ = self.augmentation is not None or guard.draws_numbers(self.network)
+            xi = options.RAT.xi if differ else LARGE_XI
         self.searching = adversary.Search(
             kind=adversary_kind,
             candidates=candidates,
             scale=adversary_scale,
             share=adversary_share,
-            xi=xi,
+            xi=xi if isinstance(xi, adversary.Xi) else adversary.Xi.parse(str(xi)),
             power_iterations=power_iterations,
             ascent=ascent,
         )
@@ -93,7 +110,7 @@ class RAT(base.SemiSupervised):
         pair = (self.sharpened(target), moved)
         forth = self.kl_direction == options.KL_DIRECTIONS[0]
         kl = self.limited(divergences.kl_divergence(*(pair if forth else pair[::-1])), target)
-        cross_entropy = base.cross_entropy(labels, labeled_logits)
+        cross_entropy = self.label_loss(labels, labeled_logits)
         return self.observed(step, cross_entropy, kl, clean, target, moved, found)
 
     def target_logits(self, unlabeled, clean, step) -> tf.Tensor:
@@ -174,11 +191,11 @@ class RAT(base.SemiSupervised):
     def examine(self, images, step):
         """What the adversary does to `images` (as stored) at `step`, and its strength.
 
-        Returns the preprocessed `images`, the `transformed` ones, the `offsets` by name, and the
-        KL reached per image, [B], by the search of this run (`adversarial_kl`) and by the random
-        direction it starts from (`random_kl`). The KL is that of the target as it is predicted.
+        Returns the preprocessed `images` scaled to [-1, 1], the `transformed` ones, the `offsets`
+        by name, and the KL reached per image, [B], by the search of this run (`adversarial_kl`) and
+        by the random direction it starts from (`random_kl`). The target is not sharpened.
         """
-        images = self.preprocessing(images)
+        images = self.scaled(images)
         (clean,) = self.forward(step, "clean", images, update_stats=False)
         target = self.target_logits(images, clean, step)
         examined = {"images": images}
@@ -192,6 +209,38 @@ class RAT(base.SemiSupervised):
                 names = (t.name for t in self.transform.transforms)
                 examined["offsets"] = dict(zip(names, found.offsets))
         return examined
+
+    def perturb(self, images) -> tf.Tensor:
+        """The images, float32 as the network takes them, under the transformations of full ε.
+
+        For looking at: found for the network as it predicts, without augmentation and with running
+        statistics, by the search or, if there is none, drawn at random.
+        """
+        images = self.scaled(images)
+
+        def logits(moved, name=""):
+            outputs = self.network(self.value_range.outward(moved), training=False)
+            return self.supervision.logits(outputs)
+
+        def directions(candidate):
+            seed = draws.seed_for(self.seed, candidate, "perturb")
+            return self.transform.random_direction(images.shape[0], images.shape[1:], seed)
+
+        epsilons = [t.epsilon for t in self.transform.transforms]
+        if self.search:
+            search = dataclasses.replace(self.searching, xi=LARGE_XI, share=1.0)
+            found = search(self.transform, logits, images, logits(images), directions, epsilons)
+        else:
+            found = adversary.random(directions(0), epsilons)
+        return self.value_range.outward(self.transform.apply(images, found.offsets))
+
+
+def _composite(described, padding: str) -> transforms_lib.Composite:
+    if isinstance(described, str):
+        described = spec.Spec.parse(described)
+    if isinstance(described, spec.Spec):
+        return transforms_lib.build(described, padding)
+    return described
 
 
 def _epsilon_names(transform) -> list[str]:

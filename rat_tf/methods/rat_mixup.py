@@ -5,7 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from rat_tf import divergences, draws
-from rat_tf.methods import base, mixup, rat
+from rat_tf.methods import base, mixup, rat, supervision
+from rat_tf.methods.options import rat as options
 
 
 class RATMixup(rat.RAT):
@@ -19,7 +20,9 @@ class RATMixup(rat.RAT):
     The threshold is for the nearer image of a mixture.
     """
 
-    def __init__(self, *args, mixup_alpha: float = 0.75, **kwargs):
+    weighs_labels = False
+
+    def __init__(self, *args, mixup_alpha: float = options.MIXUP_ALPHA, **kwargs):
         super().__init__(*args, **kwargs)
         self.mixup_alpha = mixup_alpha
 
@@ -28,7 +31,7 @@ class RATMixup(rat.RAT):
         with tape.stop_recording():
             predicted = self.target_logits(unlabeled, clean, step)
             transformed, found = self.transformed(unlabeled, predicted, step)
-            truth = tf.one_hot(labels, clean.shape[-1])
+            truth = supervision.one_hot(labels, clean.shape[-1])
             images, targets = mixup.mix(
                 tf.concat([labeled, transformed], axis=0),
                 tf.concat([truth, base.softmax(self.sharpened(predicted))], axis=0),
@@ -42,8 +45,7 @@ class RATMixup(rat.RAT):
         ours, moved = self.forward(
             step, "adversarial", images[:count], images[count:], update_stats=False
         )
-        cross_entropy = tf.nn.softmax_cross_entropy_with_logits(
-            targets[:count], tf.cast(ours, tf.float32)
-        )
+        self.measure(labels, ours)  # a mixture's larger part has that label
+        cross_entropy = self.supervision.per_image(targets[:count], ours)
         kl = self.limited(divergences.kl_divergence(log_targets, moved), predicted)
         return self.observed(step, cross_entropy, kl, clean, log_targets, moved, found)

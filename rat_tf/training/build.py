@@ -38,7 +38,7 @@ def method(config: config_lib.Config, num_classes: int, preprocessing) -> base.M
     options = config.options
     arguments = options.arguments()
     if config.transforms is not None:
-        arguments["transform"] = transform(config)
+        arguments["transforms"] = transform(config)
     return options.load_model()(
         network=network(),
         averaged=network() if options.ema_decay else None,

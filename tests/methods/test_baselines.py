@@ -196,7 +196,7 @@ def test_labels_below_the_threshold_contribute_nothing():
 
 def test_mixmatch_moves_running_statistics_by_the_first_interleaved_batch_alone():
     model = test_rat.build(
-        Tiny(normalized=True), method=methods.MixMatch, mixup_alpha=None, augmentations=2
+        Tiny(normalized=True), method=methods.MixMatch, mixup_alpha=None, ema_decay=0
     )
     model.network(scale(LABELED))
     before = model.network.norm.moving_mean.numpy()

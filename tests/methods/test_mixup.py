@@ -60,7 +60,7 @@ def test_rat_with_mixup_that_mixes_nothing_is_rat(monkeypatch):
     monkeypatch.setattr(rat_mixup.mixup, "mix", lambda images, targets, *_: (images, targets))
     found = []
     for method in (methods.RAT, methods.RATMixup):
-        options = {"transform": test_rat.TRANSFORM, "seed": SEED, "consistency_rampup": 0}
+        options = {"transforms": test_rat.TRANSFORM, "seed": SEED, "consistency_rampup": 0}
         options["xi"] = methods.rat.adversary.Xi(0.1)
         model = test_rat.build(Tiny(), method=method, **options)
         found.append((batch_of(model), model.network.get_weights()))
@@ -84,7 +84,7 @@ def test_rat_with_mixup_against_numpy(monkeypatch):
         return factor * images + (1 - factor) * tf.gather(images, partner), mixed
 
     monkeypatch.setattr(rat_mixup.mixup, "mix", fixed)
-    options = {"transform": test_rat.TRANSFORM, "seed": SEED, "consistency_rampup": 0}
+    options = {"transforms": test_rat.TRANSFORM, "seed": SEED, "consistency_rampup": 0}
     model = test_rat.build(
         Tiny(), method=methods.RATMixup, search=False, consistency=2.0, **options
     )

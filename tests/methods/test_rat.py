@@ -53,7 +53,7 @@ def build(network, augmentation=None, method=methods.RAT, eager=False, **options
     """With this optimiser a step subtracts the gradient."""
     preprocessing = tf.keras.layers.Rescaling(1 / 127.5, -1)
     if method is methods.RAT:
-        options = {"transform": TRANSFORM, "xi": adversary.Xi(0.1), "seed": SEED, **options}
+        options = {"transforms": TRANSFORM, "xi": adversary.Xi(0.1), "seed": SEED, **options}
     model = method(network, preprocessing, augmentation or augment.Augmentation(), **options)
     model.compile(tf.keras.optimizers.SGD(1.0), run_eagerly=eager)
     return model
@@ -149,7 +149,7 @@ def test_running_statistics_and_weight_gradients_come_from_the_right_passes():
     labeled, unlabeled = (RNG.integers(0, 256, (4, 8, 8, 3), np.uint8) for _ in range(2))
     batch = tf.nest.map_structure(tf.constant, ((labeled, LABELS[:4]), unlabeled))
     twin, network = (networks.build("wrn-10-1", 3, seed=5) for _ in range(2))
-    model = build(network, transform=transforms.parse("noise:3,affine:0.6"))
+    model = build(network, transforms=transforms.parse("noise:3,affine:0.6"))
     model(labeled)
     step = tf.function(model.train_step)
     step(batch)
@@ -177,7 +177,7 @@ def step_on(strategy, batch, build_network, method, granularity, eager):
         "pseudo_label": (methods.PseudoLabel, {"threshold": 0.5}),
         "mean_teacher": (methods.MeanTeacher, {}),
         # With Mixup the partners of an image are those of its replica.
-        "mixmatch": (methods.MixMatch, {"mixup_alpha": None}),
+        "mixmatch": (methods.MixMatch, {"mixup_alpha": None, "ema_decay": 0}),
     }
     if method in baselines:
         options["method"], extra = baselines[method]
@@ -185,7 +185,7 @@ def step_on(strategy, batch, build_network, method, granularity, eager):
         if method != "supervised":
             options["consistency_rampup"] = 0
     else:
-        options["transform"] = transforms.parse("noise:2,affine:0.3")
+        options["transforms"] = transforms.parse("noise:2,affine:0.3")
         options["xi"] = adversary.Xi(0.5, relative=True)
         options["search"] = method == "rat"
         options["consistency_rampup"] = 0

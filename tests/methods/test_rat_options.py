@@ -140,7 +140,7 @@ def test_separate_statistics():
     batch = tf.nest.map_structure(tf.constant, ((labeled, LABELS[:4]), unlabeled))
     twin, network = (networks.build("wrn-10-1", 3, seed=5) for _ in range(2))
     options = {"entropy_multiplier": 0.0, "separate_statistics": True}
-    model = test_rat.build(network, transform=transforms.parse("affine:0.6"), **options)
+    model = test_rat.build(network, transforms=transforms.parse("affine:0.6"), **options)
     model(labeled)
     step = tf.function(model.train_step)
     graph = step.get_concrete_function(batch).graph
@@ -178,7 +178,7 @@ def test_two_replicas_find_the_offsets_of_one(two_replicas):
             model = test_rat.build(
                 AnySize(),
                 augment.Augmentation(2, True, 0.1, "image"),
-                transform=transforms.parse("noise:2,flow:0.5"),
+                transforms=transforms.parse("noise:2,flow:0.5"),
                 xi=adversary.Xi(0.5, relative=True),
                 adversary_kind="both",
                 candidates=2,

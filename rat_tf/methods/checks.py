@@ -1,0 +1,140 @@
+"""What is wrong with a model, a loss or data, said before training."""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from rat_tf.methods import pixels, supervision
+from rat_tf.networks import guard
+
+_EXPECTED = "expected a tf.data.Dataset of ((images, labels), unlabelled images), as rat_tf.pair"
+
+
+def model(network) -> None:
+    """A classifier of Keras 2 with channels last."""
+    if not isinstance(network, tf.keras.Model):
+        kind = f"{type(network).__module__}.{type(network).__name__}"
+        raise ValueError(
+            f"network: expected a tf.keras.Model of Keras 2, got {kind}; "
+            "models of Keras 3 are not supported"
+        )
+    for layer in network.submodules:
+        if getattr(layer, "data_format", None) == "channels_first":
+            raise ValueError(f"{layer.name}: expected channels last, got channels_first")
+    shape = getattr(network, "output_shape", None) if network.built else None
+    if shape is not None:
+        _outputs(shape)
+
+
+def classes(network) -> int | None:
+    """How many classes a network tells apart, if it is known before its first call."""
+    shape = getattr(network, "output_shape", None) if network.built else None
+    return shape[-1] if isinstance(shape, tuple) else None
+
+
+def activation(network, from_logits: bool) -> None:
+    """The last activation, where it is known, is what the loss takes the outputs for."""
+    found = _last_activation(network)
+    if from_logits and found in ("softmax", "sigmoid"):
+        raise ValueError(
+            f"loss: the network ends in {found}, which gives probabilities, and from_logits=True "
+            "takes them for logits; expected a loss with from_logits=False, or a network without "
+            "the last activation"
+        )
+    if not from_logits and found in ("linear", "sigmoid"):
+        raise ValueError(
+            f"loss: the network ends in {found}, and from_logits=False takes its outputs for "
+            "probabilities of one class each; expected a loss with from_logits=True, or softmax"
+        )
+
+
+def dataset(method, data) -> None:
+    """The structure of a dataset, and that batches have one size."""
+    if isinstance(data, tf.distribute.DistributedDataset):
+        return
+    if not isinstance(data, tf.data.Dataset):
+        raise ValueError(f"fit: {_EXPECTED}, got {type(data).__name__}")
+    spec = data.element_spec
+    pair = isinstance(spec, tuple) and len(spec) == 2 and isinstance(spec[0], tuple)
+    alone = isinstance(spec, tuple) and not method.defaults.unlabeled
+    if not (alone or pair and len(spec[0]) in (2, 3)):
+        raise ValueError(f"fit: {_EXPECTED}, got elements {spec}")
+    for part in tf.nest.flatten(spec):
+        if part.shape.rank is None or part.shape[:1] == [None]:
+            raise ValueError(
+                f"fit: expected batches of one size, got {part}; use batch(…, drop_remainder=True)"
+            )
+
+
+def first_batch(method, data) -> None:
+    """Looks once at how a foreign model behaves, and at images that no preprocessing scales."""
+    bare = isinstance(method.preprocessing, pixels.AsFloat)
+    if method.looked_at or (guard.is_told(method.network) and not bare):
+        return
+    batch = next(iter(data))
+    labeled, labels, unlabeled = method.parts(batch)
+    if bare and isinstance(data, tf.data.Dataset):
+        _images(method.value_range, labeled, "labelled")
+        _images(method.value_range, unlabeled, "unlabelled")
+        labeled = labeled[:2]
+    strategy = tf.distribute.get_strategy()
+    seen = strategy.run(method.preprocessing, (labeled,))
+    for network in filter(None, (method.network, method.averaged)):
+        outputs = strategy.experimental_local_results(guard.verify(network, seen))[0]
+        _outputs(outputs.shape)
+    if not method.network.trainable_variables:
+        raise ValueError(f"network: {method.network.name} has no trainable weights")
+    if isinstance(data, tf.data.Dataset):
+        _labels(method.supervision, supervision.plain(labels).numpy(), outputs.shape[-1])
+    method.looked_at = method.built = True
+
+
+def _outputs(shape) -> None:
+    if not (isinstance(shape, (tuple, tf.TensorShape)) and len(shape) == 2 and shape[1] != 1):
+        raise ValueError(
+            "network: expected one output of [batch, classes] with two classes or more, got "
+            f"{shape}"
+        )
+
+
+def _images(value_range, images, which: str) -> None:
+    shape = images.shape
+    if len(shape) == 4 and shape[1] in (1, 3) and shape[3] not in (1, 3, 4):
+        raise ValueError(
+            f"{which} images: expected channels last, [batch, height, width, channels], got {shape}"
+        )
+    if not shape[0]:
+        return
+    low, high = float(np.min(images)), float(np.max(images))
+    slack = 1e-3 * (value_range.high - value_range.low)
+    if not value_range.low - slack <= low <= high <= value_range.high + slack:
+        raise ValueError(
+            f"{which} images: expected values in value_range=({value_range.low:g}, "
+            f"{value_range.high:g}), got values from {low:g} to {high:g}"
+        )
+
+
+def _labels(supervised, labels, count: int) -> None:
+    if supervised.sparse:
+        if labels.ndim != 1:
+            raise ValueError(f"labels: expected classes [batch], got shape {labels.shape}")
+        if labels.min() < 0 or labels.max() >= count:
+            raise ValueError(
+                f"labels: expected classes from 0 to {count - 1}, got {labels.min()} to "
+                f"{labels.max()}"
+            )
+    elif labels.shape[1:] != (count,):
+        raise ValueError(
+            f"labels: expected one-hot [batch, {count}] for CategoricalCrossentropy, got shape "
+            f"{labels.shape}"
+        )
+
+
+def _last_activation(network) -> str | None:
+    """The name of the activation of a functional model's output layer; None if it is not known."""
+    while getattr(network, "_is_graph_network", False):
+        network = network.get_layer(network.output_names[0])
+    if isinstance(network, tf.keras.layers.Softmax):
+        return "softmax"
+    return getattr(getattr(network, "activation", None), "__name__", None)

@@ -1,0 +1,28 @@
+"""The special cases of RAT that have names of their own."""
+
+from __future__ import annotations
+
+from rat_tf.methods import rat
+from rat_tf.methods.options import rat as options
+from rat_tf.transforms import spec
+
+
+class VAT(rat.RAT):
+    """Virtual adversarial training (Miyato et al., 2018): the noise of `transforms` alone."""
+
+    defaults = options.VAT
+
+    def __init__(self, *args, transforms: str = options.VAT.transforms, **kwargs):
+        noise = spec.Spec.parse(transforms).only("noise")
+        if not noise.parts:
+            raise ValueError(f"transforms: expected noise:<ε>, got {transforms!r}")
+        super().__init__(*args, transforms=noise, **kwargs)
+
+
+class Random(rat.RAT):
+    """Random offsets of norm ε in place of the search."""
+
+    defaults = options.Random
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, search=False, **kwargs)

@@ -1,0 +1,151 @@
+"""Bad input gets a clear message before training."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import rat_tf
+from tests.methods import foreign
+from tests.methods.foreign import IMAGES, LABELS, UNLABELED, classifier, trained
+
+layers = tf.keras.layers
+LOGITS = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+PROBABILITIES = tf.keras.losses.SparseCategoricalCrossentropy()
+
+
+def sequential(*parts):
+    return tf.keras.Sequential([tf.keras.Input((6, 6, 3)), *parts])
+
+
+class FromKeras3:
+    __module__ = "keras.src.models.functional"
+
+
+@pytest.mark.parametrize(
+    "network, message",
+    [
+        (lambda: sequential(layers.Conv2D(3, 1)), r"\[batch, classes\].*got \(None, 6, 6, 3\)"),
+        (lambda: sequential(layers.Flatten(), layers.Dense(1)), r"two classes or more"),
+        (
+            lambda: sequential(layers.Flatten(data_format="channels_first"), layers.Dense(3)),
+            "channels last",
+        ),
+        (FromKeras3, "keras.src.models.functional.FromKeras3; models of Keras 3"),
+        (
+            lambda: sequential(layers.Flatten(), layers.BatchNormalization(renorm=True)),
+            "renorm=False",
+        ),
+    ],
+)
+def test_models(network, message):
+    with pytest.raises(ValueError, match=message):
+        rat_tf.Supervised(network())
+
+
+def test_outputs_that_only_a_call_shows():
+    class Maps(tf.keras.Model):
+        def call(self, images, training=False):
+            return images
+
+    with pytest.raises(ValueError, match=r"\[batch, classes\].*6, 6, 3"):
+        trained(rat_tf.Supervised(Maps()))
+
+
+def test_a_model_without_trainable_weights():
+    network = classifier()
+    network.trainable = False
+    with pytest.raises(ValueError, match="no trainable weights"):
+        trained(rat_tf.Supervised(network))
+
+
+@pytest.mark.parametrize(
+    "network, loss, message",
+    [
+        (lambda: classifier("softmax"), LOGITS, "ends in softmax.*from_logits=False"),
+        (lambda: classifier("softmax"), None, "ends in softmax.*from_logits=False"),
+        (
+            lambda: sequential(classifier(), layers.Softmax()),
+            LOGITS,
+            "ends in softmax.*from_logits=False",
+        ),
+        (lambda: sequential(classifier("softmax")), LOGITS, "ends in softmax"),
+        (lambda: classifier("sigmoid"), PROBABILITIES, "ends in sigmoid"),
+        (classifier, PROBABILITIES, "ends in linear.*from_logits=True"),
+        (classifier, "categorical_crossentropy", "ends in linear.*from_logits=True"),
+        (classifier, "mse", "loss: expected SparseCategoricalCrossentropy"),
+        (classifier, tf.keras.losses.BinaryCrossentropy(), "loss: expected SparseCat"),
+    ],
+)
+def test_losses(network, loss, message):
+    with pytest.raises(ValueError, match=message):
+        rat_tf.Supervised(network()).compile("sgd", loss)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"labels": LABELS + 1}, "labels: expected classes from 0 to 2, got 1 to 3"),
+        ({"labels": LABELS - 1}, "labels: expected classes from 0 to 2, got -1 to 1"),
+        ({"labels": np.eye(3)[LABELS]}, r"labels: expected classes \[batch\]"),
+        ({"images": 255 * IMAGES}, r"^labelled images: .*value_range=\(-1, 1\), got"),
+        ({"unlabeled": UNLABELED - 1}, r"unlabelled images: .*value_range=\(-1, 1\), got"),
+        ({"unlabeled": np.full_like(UNLABELED, np.nan)}, "unlabelled images: .*nan"),
+        ({"unlabeled": np.zeros((6, 3, 8, 8))}, "unlabelled images: expected channels last"),
+    ],
+)
+def test_first_batch(changes, message):
+    with pytest.raises(ValueError, match=message):
+        trained(rat_tf.RAT(classifier()), foreign.batch(**changes))
+
+
+def test_one_hot_labels_of_another_number_of_classes():
+    loss = tf.keras.losses.CategoricalCrossentropy(from_logits=True)
+    with pytest.raises(ValueError, match=r"labels: expected one-hot \[batch, 3\]"):
+        trained(rat_tf.RAT(classifier()), foreign.batch(np.eye(4)[LABELS]), loss)
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (IMAGES, "expected a tf.data.Dataset .*got ndarray"),
+        (
+            tf.data.Dataset.from_tensors((IMAGES, LABELS)),
+            "expected a tf.data.Dataset .*rat_tf.pair",
+        ),
+        (
+            tf.data.Dataset.zip(
+                (
+                    tf.data.Dataset.from_tensor_slices((IMAGES, LABELS)).batch(4),
+                    tf.data.Dataset.from_tensor_slices(UNLABELED).batch(4),
+                )
+            ),
+            "drop_remainder=True",
+        ),
+    ],
+)
+def test_datasets(data, message):
+    model = rat_tf.RAT(classifier())
+    model.compile("sgd")
+    with pytest.raises(ValueError, match=message):
+        model.fit(data)
+
+
+def test_labelled_images_alone_are_enough_for_the_baseline():
+    pairs, alone = (rat_tf.Supervised(classifier()) for _ in range(2))
+    trained(pairs)
+    trained(alone, tf.data.Dataset.from_tensors((IMAGES, LABELS)))
+    for left, right in zip(pairs.network.get_weights(), alone.network.get_weights()):
+        np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize("value_range", [(1, 0), (0, 0), 255, (0, 1, 2)])
+def test_value_ranges(value_range):
+    with pytest.raises(ValueError, match="value_range: expected the smallest and the largest"):
+        rat_tf.RAT(classifier(), value_range=value_range)
+
+
+def test_transformations():
+    with pytest.raises(ValueError, match="transforms: expected noise"):
+        rat_tf.VAT(classifier(), transforms="affine:0.3")
+    with pytest.raises(ValueError, match="did you mean 'affine'"):
+        rat_tf.RAT(classifier(), transforms="affin:0.3")
