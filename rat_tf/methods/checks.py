@@ -27,12 +27,6 @@ def model(network) -> None:
         _outputs(shape)
 
 
-def classes(network) -> int | None:
-    """How many classes a network tells apart, if it is known before its first call."""
-    shape = getattr(network, "output_shape", None) if network.built else None
-    return shape[-1] if isinstance(shape, tuple) else None
-
-
 def activation(network, from_logits: bool) -> None:
     """The last activation, where it is known, is what the loss takes the outputs for."""
     found = _last_activation(network)
@@ -74,14 +68,15 @@ def first_batch(method, data) -> None:
         return
     batch = next(iter(data))
     labeled, labels, unlabeled = method.parts(batch)
-    if bare and isinstance(data, tf.data.Dataset):
-        _images(method.value_range, labeled, "labelled")
-        _images(method.value_range, unlabeled, "unlabelled")
+    if isinstance(data, tf.data.Dataset):
+        if bare:
+            _images(method.value_range, labeled, "labelled")
+            _images(method.value_range, unlabeled, "unlabelled")
         labeled = labeled[:2]
     strategy = tf.distribute.get_strategy()
-    seen = strategy.run(method.preprocessing, (labeled,))
     for network in filter(None, (method.network, method.averaged)):
-        outputs = strategy.experimental_local_results(guard.verify(network, seen))[0]
+        found = guard.verify(network, labeled, method.preprocessing)
+        outputs = strategy.experimental_local_results(found)[0]
         _outputs(outputs.shape)
     if not method.network.trainable_variables:
         raise ValueError(f"network: {method.network.name} has no trainable weights")

@@ -90,9 +90,10 @@ class Habits(tf.keras.Model):
 
     def _by_class(self, data, class_weight):
         labeled, labels, unlabeled = self.parts(data)
-        count = checks.classes(self.network) or 1 + max(class_weight)
-        weights = tf.constant([float(class_weight.get(i, 1.0)) for i in range(count)])
-        weights = tf.gather(weights, supervision.classes(labels))
+        classes = supervision.classes(labels)
+        weights = tf.ones(classes.shape)
+        for number, weight in class_weight.items():
+            weights = tf.where(classes == number, float(weight), weights)
         if isinstance(labels, supervision.Weighted):
             weights *= tf.cast(tf.reshape(labels.weights, [-1]), weights.dtype)
         return (labeled, supervision.plain(labels), weights), unlabeled

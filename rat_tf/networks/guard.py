@@ -56,19 +56,19 @@ def draws_numbers(network) -> bool:
     return any(getattr(layer, "rate", 1) for layer in found)
 
 
-def verify(network, images) -> tf.Tensor:
+def verify(network, images, preprocessing=tf.identity) -> tf.Tensor:
     """Refuses a foreign model that moves a variable in a pass that is not to move any.
 
     Such are layers that assign to their variables by themselves, or that are traced once for both
-    kinds of passes. The variables are left as they were. Returns the outputs for `images`, the
-    same for every replica or, from a distributed dataset, of each.
+    kinds of passes. The variables are left as they were. Returns the outputs for `images` behind
+    their `preprocessing`, on every replica.
     """
 
     strategy = tf.distribute.get_strategy()
 
     def run(training, update_stats):
         def outputs(images):
-            return call(network, images, training, update_stats)
+            return call(network, preprocessing(images), training, update_stats)
 
         if strategy.num_replicas_in_sync == 1:
             return strategy.run(outputs, (images,))

@@ -14,7 +14,7 @@ BATCHES = [
         (RNG.integers(0, 256, (4, 8, 8, 3), np.uint8), RNG.integers(0, 3, 4)),
         RNG.integers(0, 256, (6, 8, 8, 3), np.uint8),
     )
-    for _ in range(3)
+    for _ in range(2)
 ]
 
 
