@@ -6,10 +6,10 @@ that it starts from. The network is that of a run (--run_dir), or one that is tr
 --train_steps steps: on the embedded digits or, with --data_dir, on SVHN with 1,000 labels.
 
 Cost is that of a whole training step in `model.fit` over the supervised step on as many labelled
-images, on random pixels of the same size: all take turns in one process, in an order that is drawn
-anew every time. The median of the turns' ratios is shown, and how far their quartiles are apart.
---memory also starts a process for each search, and shows its largest resident size over that of
-the supervised step's (see benchmarks.step).
+images, on random pixels of the same size: all take turns in one process, in random order. The
+median of the turns' ratios and the distance of their quartiles are shown. --memory also starts a
+process for each search, and shows its maximum resident size relative to that of the supervised step
+(see benchmarks.step).
 
 The table is printed; --output=<name> also writes <name>.csv and the picture <name>.png.
 """

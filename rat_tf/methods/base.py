@@ -17,7 +17,7 @@ class Method(tf.keras.Model, abc.ABC):
     ((images, labels), unlabelled images); each method defines its `objective`.
 
     `averaged`, a second network with the same initial weights, follows the first as an exponential
-    moving average with decay `ema_decay`; it is evaluated beside it and never trained.
+    moving average with decay `ema_decay`; it is evaluated, too, and never trained.
     """
 
     #: Names of the values that `objective` returns besides the loss. `more_observations` adds
