@@ -65,6 +65,7 @@ _SIZE = flags.DEFINE_integer("size", 16, "Height and width of the images to trai
 _STEPS = flags.DEFINE_integer("train_steps", 2000, "Training steps.", lower_bound=1)
 _TRANSFORMS = flags.DEFINE_string("searched", "affine:0.3", "The transformations with their ε.")
 _IMAGES = flags.DEFINE_integer("images", 500, "Held-out images of the strength.", lower_bound=1)
+_DRAWS = flags.DEFINE_integer("draws", 4, "Times that each image is searched.", lower_bound=1)
 _BATCH = flags.DEFINE_integer("batch", 50, "Labelled images, and as many unlabelled ones.")
 _TURNS = flags.DEFINE_integer("turns", 8, "Turns of each step; 0: no cost.", lower_bound=0)
 _MEMORY = flags.DEFINE_boolean("memory", False, "Also measure memory.")
@@ -114,8 +115,10 @@ def strengths(folder: str, searches: dict) -> dict[str, tuple[float, float]]:
             examined = model.examine(some, step)
             return [tf.reduce_sum(examined[kind]) for kind in ("adversarial_kl", "random_kl")]
 
-        sums = [examine(tf.constant(b), tf.constant(i)) for i, b in enumerate(batches)]
-        adversarial, random = np.sum(sums, axis=0) / len(images)
+        # One shift serves a batch: few draws of it would say little.
+        drawn = enumerate(batches * _DRAWS.value)
+        sums = [examine(tf.constant(b), tf.constant(step)) for step, b in drawn]
+        adversarial, random = np.sum(sums, axis=0) / (_DRAWS.value * len(images))
         found[name] = (random if config.method == "random" else adversarial, random)
         print(f"{name:45} KL {found[name][0]:.4f}, random {random:.4f}", flush=True)
     return found
