@@ -6,10 +6,10 @@ that it starts from. The network is that of a run (--run_dir), or one that is tr
 --train_steps steps: on the embedded digits or, with --data_dir, on SVHN with 1,000 labels.
 
 Cost is that of a whole training step in `model.fit` over the supervised step on as many labelled
-images, on random pixels of the same size: all take turns in one process, in an order that is drawn
-anew every time. The median of the turns' ratios is shown, and how far their quartiles are apart.
---memory also starts a process for each search, and shows its largest resident size over that of
-the supervised step's (see benchmarks.step).
+images, on random pixels of the same size: all take turns in one process, in random order. The
+median of the turns' ratios and the distance of their quartiles are shown. --memory also starts a
+process for each search, and shows its maximum resident size relative to that of the supervised step
+(see benchmarks.step).
 
 The table is printed; --output=<name> also writes <name>.csv and the picture <name>.png.
 """
@@ -65,6 +65,7 @@ _SIZE = flags.DEFINE_integer("size", 16, "Height and width of the images to trai
 _STEPS = flags.DEFINE_integer("train_steps", 2000, "Training steps.", lower_bound=1)
 _TRANSFORMS = flags.DEFINE_string("searched", "affine:0.3", "The transformations with their ε.")
 _IMAGES = flags.DEFINE_integer("images", 500, "Held-out images of the strength.", lower_bound=1)
+_DRAWS = flags.DEFINE_integer("draws", 4, "Times that each image is searched.", lower_bound=1)
 _BATCH = flags.DEFINE_integer("batch", 50, "Labelled images, and as many unlabelled ones.")
 _TURNS = flags.DEFINE_integer("turns", 8, "Turns of each step; 0: no cost.", lower_bound=0)
 _MEMORY = flags.DEFINE_boolean("memory", False, "Also measure memory.")
@@ -114,8 +115,10 @@ def strengths(folder: str, searches: dict) -> dict[str, tuple[float, float]]:
             examined = model.examine(some, step)
             return [tf.reduce_sum(examined[kind]) for kind in ("adversarial_kl", "random_kl")]
 
-        sums = [examine(tf.constant(b), tf.constant(i)) for i, b in enumerate(batches)]
-        adversarial, random = np.sum(sums, axis=0) / len(images)
+        # One shift serves a batch: few draws of it would say little.
+        drawn = enumerate(batches * _DRAWS.value)
+        sums = [examine(tf.constant(b), tf.constant(step)) for step, b in drawn]
+        adversarial, random = np.sum(sums, axis=0) / (_DRAWS.value * len(images))
         found[name] = (random if config.method == "random" else adversarial, random)
         print(f"{name:45} KL {found[name][0]:.4f}, random {random:.4f}", flush=True)
     return found

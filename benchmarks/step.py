@@ -40,7 +40,7 @@ from rat_tf.config import flag_values
 
 _NETWORKS = flags.DEFINE_list("networks", ["wrn-28-2", "wrn-10-1"], "Networks to measure.")
 _METHODS = flags.DEFINE_multi_enum(
-    "methods", lib.METHODS, lib.METHODS, "Methods to measure beside supervised and rat."
+    "methods", lib.METHODS, lib.METHODS, "Methods to measure besides supervised and rat."
 )
 _ROUNDS = flags.DEFINE_integer("rounds", 12, "Turns of each; medians count.", lower_bound=1)
 _BATCH = flags.DEFINE_integer("batch", 50, "Labelled images, and as many unlabelled ones.")

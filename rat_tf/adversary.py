@@ -1,7 +1,7 @@
 """The adversarial transformation parameters φ_T-adv: Algorithm 1, and searches beyond the paper.
 
-`search` is Algorithm 1, by inner gradients. `Search` puts random candidates beside or in place of
-it, pools the images that it looks at, and leaves some of them out.
+`search` is Algorithm 1, by inner gradients. `Search` can also use random candidates, search on
+pooled images, and search only some of the images.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class Search:
     quarter or a sixteenth of the cost; p(y|x) and the offsets stay those of the full size. Noise
     has another meaning for each pixel: it is searched on its own, at full size.
 
-    With a `share` < 1 only so many of the images, evenly spread, are searched. The others have the
-    offsets that the search would start from.
+    With a `share` < 1 only that share of the images, evenly spread, is searched. The others have
+    the offsets that the search would start from.
     """
 
     kind: str = "gradient"

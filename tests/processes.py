@@ -48,7 +48,8 @@ class Process:
             if condition():
                 return
             time.sleep(0.01)
-        self.kill()
+        if self.poll() is None:
+            self.kill()
         raise AssertionError(f"waited in vain: {self.finish()}")
 
 

@@ -86,6 +86,9 @@ def train(labeled: Points, unlabeled: Points, transform, iterations: int, seed: 
     )
     # All steps in one call: so small a step takes less time than its call from Python.
     model.compile(tf.keras.optimizers.Adam(epsilon=1e-8), steps_per_execution=iterations)
+    # All variables now: a step that makes some is traced twice.
+    model(labeled.points)
+    model.optimizer.build(model.network.trainable_variables)
     batch = tf.data.Dataset.from_tensors((tuple(labeled), unlabeled.points))
     batch = batch.repeat().with_options(examples.options())
     model.fit(batch, steps_per_epoch=iterations, verbose=0)

@@ -27,8 +27,8 @@ class Method(keras_habits.Habits, abc.ABC):
     a layer of Keras (of images in `value_range`).
 
     `averaged`, a second network with the same initial weights, follows the first as an exponential
-    moving average with decay `ema_decay`; it is evaluated beside it and never trained. Functional
-    and sequential networks are copied for it.
+    moving average with decay `ema_decay`; it is evaluated, too, and never trained. Functional and
+    sequential networks are copied for it.
     """
 
     #: The options with the defaults of the arguments.
@@ -121,8 +121,12 @@ class Method(keras_habits.Habits, abc.ABC):
         network = network or self.network
         outputs = guard.call(network, images, update_stats=update_stats)
         if update_stats:
-            _STEP.losses = network.losses
+            self.keep_losses(network)
         return self.supervision.logits(outputs)
+
+    def keep_losses(self, network) -> None:
+        """Takes the regularisation losses of the pass that was made last into the step's loss."""
+        _STEP.losses = network.losses
 
     def augment(self, step, name: str, *parts, pooled: int = 1) -> tf.Tensor:
         """The parts of a batch in one tensor, augmented by the draw called `name`.

@@ -96,9 +96,10 @@ class RAT(base.SemiSupervised):
 
     def objective(self, labeled, labels, unlabeled, step, tape):
         if self.separate_statistics:
-            (labeled_logits,) = self.forward(step, "labeled", labeled, update_stats=False)
             with tape.stop_recording():
                 (clean,) = self.forward(step, "clean", unlabeled, update_stats=True)
+            (labeled_logits,) = self.forward(step, "labeled", labeled, update_stats=False)
+            self.keep_losses(self.network)  # of the pass that has a gradient
         else:
             labeled_logits, clean = self.forward(
                 step, "clean", labeled, unlabeled, update_stats=True

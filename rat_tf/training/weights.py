@@ -32,8 +32,8 @@ class Trained:
 def load(run: run_folder.Run, weights: str) -> Trained:
     """Builds the network of a run and reads the named weights.
 
-    It is built in float32 whatever the precision in training was: the weights are kept in float32,
-    and servers are often CPUs, which have no float16.
+    It is built in float32 at any training precision: weights are stored in float32, and servers
+    are often CPUs, which have no float16.
     """
     config = run.config()
     with open(run.data, encoding="utf-8") as file:

@@ -18,7 +18,7 @@ from rat_tf.training import build, devices
         ({"adversary": "both", "candidates": 1}, ["--candidates", ">= 2"]),
         ({"adversary_scale": 0.3}, ["--adversary_scale", "1, 0.5 or 0.25", "0.3"]),
         ({"adversary_scale": 0.5, "transforms": "noise:1"}, ["--adversary_scale", "noise:1"]),
-        ({"adversary_scale": 0.5, "method": "vat"}, ["--adversary_scale", "vat", "for rat"]),
+        ({"adversary_scale": 0.5, "method": "vat"}, ["--adversary_scale", "vat", "only by rat"]),
         ({"adversary": "both", "method": "random"}, ["--adversary", "random", "rat, vat"]),
         ({"adversary_share": 0.0}, ["--adversary_share", "(0, 1]"]),
         ({"target": "teacher"}, ["--ema_decay", "> 0", "--target=teacher"]),

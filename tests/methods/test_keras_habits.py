@@ -155,7 +155,7 @@ def test_the_search_finds_more_than_chance():
 
 def test_xi_is_large_where_passes_see_the_same_pixels():
     def xi(network, **options):
-        return str(rat_tf.RAT(network, **options).search_options["xi"])
+        return str(rat_tf.RAT(network, **options).searching.xi)
 
     assert xi(classifier()) == "0.1eps"
     assert xi(classifier(front=[tf.keras.layers.Dropout(0.0)])) == "0.1eps"

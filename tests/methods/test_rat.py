@@ -151,6 +151,7 @@ def test_running_statistics_and_weight_gradients_come_from_the_right_passes():
     twin, network = (networks.build("wrn-10-1", 3, seed=5) for _ in range(2))
     model = build(network, transforms=transforms.parse("noise:3,affine:0.6"))
     model(labeled)
+    model.optimizer.build(network.trainable_variables)  # else the step is traced twice
     step = tf.function(model.train_step)
     step(batch)
     twin(np.float32(scale(np.concatenate([labeled, unlabeled]))), training=True)
@@ -193,6 +194,9 @@ def step_on(strategy, batch, build_network, method, granularity, eager):
         averages = {"averaged": build_network(), "ema_decay": 0.5}
         averaged = averages if method == "mean_teacher" or not eager else {}
         model = build(build_network(), **options, **averaged)
+        for network in model.candidates.values():
+            network(scale(np.float32(batch[1])))
+        model.optimizer.build(model.network.trainable_variables)  # else a step is traced twice
     rows = (strategy.num_replicas_in_sync, -1)
     each = tf.nest.map_structure(lambda a: a.reshape(*rows, *a.shape[1:]), batch)
     dataset = tf.data.Dataset.from_tensor_slices(each)  # one replica after the other

@@ -212,7 +212,7 @@ def test_two_replicas_find_the_offsets_of_one(two_replicas):
 def test_mixup_has_the_same_target():
     """A sharper teacher, a threshold and a cap, where nothing is mixed: that of RAT."""
     options = {"target": "teacher", "target_temperature": 0.5, "target_threshold": 0.5}
-    options |= {"kl_cap": 0.2, "search": False, "transform": test_rat.TRANSFORM, "seed": 3}
+    options |= {"kl_cap": 0.2, "search": False, "transforms": test_rat.TRANSFORM, "seed": 3}
     found = []
     for method in (methods.RAT, methods.RATMixup):
         model = test_rat.build(Tiny(), method=method, averaged=Tiny(), ema_decay=0.9, **options)

@@ -51,15 +51,14 @@ class Transforming(Mixing, targets.Targeting):
     )
     entropy_rampup: int = fields.flag(
         0,
-        "Steps of the ramp of the entropy's weight, of the same shape as that of λ; 0: no ramp, as "
-        "in the paper.",
+        "Steps over which the weight of the entropy ramps up, like λ; 0: no ramp, as in the paper.",
         fields.at_least(0),
     )
     separate_statistics: bool = fields.flag(
         False,
-        "Normalise labelled and unlabelled images by batch statistics of their own. The unlabelled "
-        "ones then need no backward pass but the transformed ones'; they alone move the running "
-        "statistics. Needs --entropy_multiplier=0. Not in the paper.",
+        "Normalise labelled and unlabelled images with separate batch statistics. Only the "
+        "unlabelled ones update the running statistics, and they need no backward pass besides "
+        "that of the transformed ones. Needs --entropy_multiplier=0. Not in the paper.",
     )
     kl_direction: str = fields.flag(
         KL_DIRECTIONS[0],
@@ -116,20 +115,20 @@ class Searching(Transforming):
 
     adversary: str = fields.flag(
         spec.ADVERSARIES[0],
-        "How transformations are searched: by the gradient (the paper's Algorithm 1); for each "
-        "image as the one with the largest KL of --candidates random ones (worst_of, without --xi, "
-        "--power_iterations and --ascent); or with the gradient's as one of them (both).",
+        "How to search: gradient (the paper's Algorithm 1); worst_of: for each image the one of "
+        "--candidates random transformations with the largest KL (does not use --xi, "
+        "--power_iterations and --ascent); both: the gradient's is one of the candidates.",
         choices=spec.ADVERSARIES,
     )
     candidates: int = fields.flag(
         CANDIDATES,
-        "Candidates of --adversary=worst_of and both; each costs a forward pass.",
+        "Number of candidates of --adversary=worst_of and both; each costs a forward pass.",
         fields.at_least(2),
     )
     adversary_share: float = fields.flag(
         1.0,
-        "Share of the unlabelled images whose transformations are searched; those of the others "
-        "are random. The paper searches all.",
+        "Share of the unlabelled images whose transformations are searched; the others get random "
+        "ones. The paper searches all.",
         fields.expect(lambda share: 0 < share <= 1, "a number in (0, 1]"),
     )
 

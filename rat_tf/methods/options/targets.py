@@ -1,4 +1,4 @@
-"""What the KL on unlabelled images starts from, and how much of it counts. Not in the paper."""
+"""Targets of the KL on unlabelled images: temperature, threshold, cap. Not in the paper."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ TARGETS = ("student", "teacher")
 
 @dataclasses.dataclass(frozen=True)
 class Targeting(base.SemiSupervised):
-    """Options of the target of the KL; the defaults are the paper's, which has none of them."""
+    """Options of the target of the KL; with the defaults it is the paper's."""
 
     target: str = fields.flag(
         TARGETS[0],
-        "Whose predictions on the untransformed images the KL starts from: the trained network's "
-        "(student, the paper's), or those of its moving average (teacher; needs --ema_decay).",
+        "Target of the KL: the prediction on the untransformed image by the trained network "
+        "(student, as in the paper) or by its moving average (teacher; needs --ema_decay).",
         choices=TARGETS,
     )
     target_temperature: float = fields.flag(
         1.0,
-        "T: the KL starts from p^(1/T)/Σ p^(1/T), sharper than p for T < 1. Not in the paper.",
+        "Temperature T: the target is p^(1/T)/Σ p^(1/T), sharper for T < 1. Not in the paper.",
         fields.positive,
     )
     target_threshold: float = fields.flag(
         0.0,
-        "Images whose most likely class has a lower probability are left out of the KL; 0: none. "
+        "Minimum confidence of the target; images below do not contribute to the KL; 0: all do. "
         "Not in the paper.",
         fields.fraction,
     )
     kl_cap: float = fields.flag(
         0.0,
-        "The KL of an image counts up to this many nats, and has no gradient above; 0: no cap. "
-        "Not in the paper.",
+        "Maximum KL of an image in nats, without gradient above; 0: no maximum. Not in the paper.",
         fields.at_least(0),
     )
 
