@@ -43,19 +43,25 @@ SEARCHES = {
     "steepest, ξ = ε": {**STRONG, "xi": "1eps"},
     "steepest, two iterations": {**STRONG, "power_iterations": 2},
     **{f"worst of {k}": {"adversary": "worst_of", "candidates": k} for k in (2, 4, 8)},
+    # Of one it is random, and shows what filling the ball of the norm does without a search.
+    **{
+        f"worst of {k}, steepest": {**STRONG, "adversary": "worst_of", "candidates": k}
+        for k in (1, 2, 4, 8)
+    },
     **{f"both, {k}": {**STRONG, "adversary": "both", "candidates": k} for k in (2, 4)},
     "share 0.5": {**STRONG, "adversary_share": 0.5},
 }
 POOLED = ("steepest, ξ = 0.1ε", "steepest, ξ = ε", "steepest, two iterations")
-POOLED += ("worst of 4", "worst of 8", "both, 4")
+POOLED += ("worst of 4, steepest", "worst of 8, steepest", "both, 4")
 SEARCHES |= {f"{name}, half size": {**SEARCHES[name], "adversary_scale": 0.5} for name in POOLED}
 SEARCHES |= {
     f"{name}, quarter size": {**SEARCHES[name], "adversary_scale": 0.25}
-    for name in ("steepest, ξ = 0.1ε", "worst of 8")
+    for name in ("steepest, ξ = 0.1ε", "worst of 8, steepest")
 }
 SEARCHES |= {
     "steepest, ξ = 0.1ε, halves apart": {**STRONG, **APART},
     "steepest, ξ = 0.1ε, half size, halves apart": {**STRONG, **APART, "adversary_scale": 0.5},
+    "worst of 4, steepest, halves apart": {**SEARCHES["worst of 4, steepest"], **APART},
 }
 
 _RUN = flags.DEFINE_string("run_dir", "", "A run whose network is searched; empty: train one.")

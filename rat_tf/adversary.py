@@ -93,9 +93,10 @@ class Search:
     """How offsets are found; the defaults are Algorithm 1.
 
     `kind` "gradient" is Algorithm 1. "worst_of" takes of `candidates` random directions, for each
-    image, the one with the largest KL; of "both" the gradient's direction is one of them. They are
-    judged by the pass that is called "adversarial", so that a method can give it the augmentation
-    under which they are used.
+    image, the one with the largest KL; of "both" the gradient's direction is one of them. With
+    `ascent="steepest"` random directions, too, fill the ball of the norm, as if they were
+    gradients. They are judged by the pass that is called "adversarial", so that a method can give
+    it the augmentation under which they are used.
 
     With a `scale` of 1/2 or 1/4 transformations are searched on images pooled to that size, at a
     quarter or a sixteenth of the cost; p(y|x) and the offsets stay those of the full size. Noise
@@ -174,11 +175,20 @@ class Search:
 
     def _best(self, transform, logits, images, clean_logits, directions, epsilons) -> Found:
         """The gradient's offsets, or for each image the best of the candidates."""
-        found = search(
-            transform, lambda x, iteration: logits(x, f"search{iteration}"), images, clean_logits,
-            directions(0), epsilons, self.xi,
-            0 if self.kind == "worst_of" else self.power_iterations, self.ascent,
-        )  # fmt: skip
+
+        def candidate(i):
+            drawn = directions(i)
+            if self.ascent == "steepest":
+                drawn = [t.steepest(v) for t, v in zip(transform.transforms, drawn)]
+            return random(drawn, epsilons)
+
+        if self.kind == "worst_of":
+            found = candidate(0)
+        else:
+            found = search(
+                transform, lambda x, iteration: logits(x, f"search{iteration}"), images,
+                clean_logits, directions(0), epsilons, self.xi, self.power_iterations, self.ascent,
+            )  # fmt: skip
         if self.kind == "gradient":
             return found
 
@@ -187,13 +197,13 @@ class Search:
             return divergences.kl_divergence(clean_logits, moved)
 
         offsets, kl = found.offsets, reached(found.offsets)
-        for candidate in range(1, self.candidates):
-            others = _scaled(epsilons, directions(candidate))
+        for i in range(1, self.candidates):
+            others = candidate(i).offsets
             other_kl = reached(others)
             better = other_kl > kl
             offsets = [tf.compat.v1.where(better, v, u) for u, v in zip(offsets, others)]
             kl = tf.where(better, other_kl, kl)
-        return Found([tf.stop_gradient(v) for v in offsets], found.fallback)
+        return Found(offsets, found.fallback)
 
 
 def searched(count: int, share: float) -> np.ndarray:

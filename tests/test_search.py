@@ -95,6 +95,23 @@ def test_worst_of_is_a_loop_over_candidates(count):
     assert not np.any(actual.fallback)
 
 
+def test_candidates_fill_the_ball_with_steepest_ascent():
+    """Affine ones are polar factors, as the SVD has them, channel weights signs."""
+    transform = transforms.parse("affine:0.5,channel:0.2")
+    options = {"kind": "worst_of", "candidates": 4}
+    actual = found(transform, ascent="steepest", **options)
+    draw, choices, reached = directions(transform, X), [], []
+    for c in range(4):
+        affine, channels = (np.asarray(v) for v in draw(c))
+        left, _, right = np.linalg.svd(affine, full_matrices=False)
+        choices.append([0.5 * left @ right, 0.2 * np.sign(channels)])
+        reached.append(kl_of(choices[-1], transform))
+    for image, worst in enumerate(np.argmax(reached, axis=0)):
+        for offset, choice in zip(actual.offsets, choices[worst]):
+            np.testing.assert_allclose(offset[image], choice[image], rtol=1e-6, atol=1e-9)
+    assert np.linalg.svd(found(transform, **options).offsets[0])[1][:, 1].max() < 0.49
+
+
 def test_both_is_the_gradient_or_a_better_candidate():
     transform = transforms.parse("affine:0.5")
     options = {"xi": adversary.Xi(0.1), "ascent": "steepest"}
@@ -107,10 +124,11 @@ def test_both_is_the_gradient_or_a_better_candidate():
     np.testing.assert_array_equal(np.asarray(best)[kept], np.asarray(alone)[kept])
     assert (np.asarray(best)[~kept] > np.asarray(alone)[~kept]).all() and 0 < kept.sum() < 6
     # Of the random candidates "both" has all but the first, from which its gradient starts.
-    others = np.stack([0.5 * directions(transform, X)(c)[0] for c in range(1, 8)])
+    (affine,), draw = transform.transforms, directions(transform, X)
+    others = np.stack([0.5 * affine.steepest(draw(c)[0]) for c in range(1, 8)])
     for offset in np.asarray(both[0])[~kept]:
         assert np.abs(others - offset).max(axis=(2, 3)).min() == 0
-    start = [0.5 * directions(transform, X)(0)[0]]
+    start = [0.5 * affine.steepest(draw(0)[0])]
     assert np.all(kl_of(random, transform) >= kl_of(start, transform))
 
 

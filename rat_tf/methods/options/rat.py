@@ -116,14 +116,14 @@ class Searching(Transforming):
     adversary: str = fields.flag(
         spec.ADVERSARIES[0],
         "How to search: gradient (the paper's Algorithm 1); worst_of: for each image the one of "
-        "--candidates random transformations with the largest KL (does not use --xi, "
-        "--power_iterations and --ascent); both: the gradient's is one of the candidates.",
+        "--candidates random transformations with the largest KL (does not use --xi and "
+        "--power_iterations); both: the gradient's is one of the candidates.",
         choices=spec.ADVERSARIES,
     )
     candidates: int = fields.flag(
         CANDIDATES,
         "Number of candidates of --adversary=worst_of and both; each costs a forward pass.",
-        fields.at_least(2),
+        fields.at_least(1),
     )
     adversary_share: float = fields.flag(
         1.0,
@@ -141,7 +141,7 @@ class Searching(Transforming):
     ascent: str = fields.flag(
         "paper",
         "How a gradient becomes a direction: normalised (paper), or the maximiser in the "
-        "transformation's own norm (steepest).",
+        "transformation's own norm (steepest). Candidates become directions in the same way.",
         choices=spec.ASCENTS,
     )
 
