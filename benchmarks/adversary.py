@@ -105,7 +105,7 @@ def strengths(folder: str, searches: dict) -> dict[str, tuple[float, float]]:
     """The mean KL of each search and that of random transformations."""
     run = run_folder.Run(folder)
     base = run.config()
-    trained = weights.load(run, base, "best")
+    trained = weights.load(run, "best")
     loaded = data.load(base)
     images = (loaded.test if len(loaded.test) else loaded.validation).images[: _IMAGES.value]
     batches = [images[i : i + _BATCH.value] for i in range(0, len(images), _BATCH.value)]
@@ -184,7 +184,7 @@ def main(argv) -> None:
             trained_here(folder)
         config = run_folder.Run(folder).config()
         found = strengths(folder, searches)
-        shape = weights.load(run_folder.Run(folder), config, "best").image_shape
+        shape = weights.load(run_folder.Run(folder), "best").image_shape
     cost = costs(config.network, shape[0], searches) if _TURNS.value else {}
     rows = [
         {"search": name, "kl": kl, "kl_per_random": kl / random, **cost.get(name, {})}
