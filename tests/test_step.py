@@ -159,7 +159,7 @@ def test_a_step_makes_the_passes_that_it_is_compared_with(operations, request):
     layers, expected = CONVOLUTIONS[NETWORKS[name]], collections.Counter()
     for kind, _ in steps.PASSES[name]:
         expected["Conv2D"] += layers
-        # A weight gradient has no use for the gradient of the images.
+        # A weight gradient does not need the gradient of the images.
         inputs = {"forward": 0, "input": layers, "weights": layers - 1}
         expected["Conv2DBackpropInput"] += inputs[kind]
         expected["Conv2DBackpropFilter"] += layers * (kind == "weights")

@@ -1,4 +1,4 @@
-"""From given values to a config: flagfiles, changes, and what a method has no use for."""
+"""From given values to a config: flagfiles, changes, and flags that a method does not use."""
 
 import dataclasses
 
