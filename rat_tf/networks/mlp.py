@@ -1,21 +1,26 @@
-"""The network of the paper's toy problem: three layers of weights, 128 hidden units, ReLU."""
+"""Multi-layer perceptrons: with 128 hidden units the network of the paper's toy problem."""
 
 import tensorflow as tf
 
 
 class MLP(tf.keras.Model):
-    """Points [B, D] to logits. No batch norm: `training` and `update_stats` have no effect."""
+    """Points or images [B, …] to logits: two hidden layers with ReLU.
 
-    def __init__(self, num_classes=2, hidden=128, seed=0, **kwargs):
+    No batch norm: `training`, `update_stats` and `synchronized` have no effect.
+    """
+
+    def __init__(self, hidden=128, num_classes=2, seed=0, synchronized=False, **kwargs):
         super().__init__(**kwargs)
         sizes = [(hidden, "relu"), (hidden, "relu"), (num_classes, None)]
         he_normal = tf.keras.initializers.HeNormal
+        self.flatten = tf.keras.layers.Flatten()
         self.dense = [
             tf.keras.layers.Dense(units, activation, kernel_initializer=he_normal(1000 * seed + i))
             for i, (units, activation) in enumerate(sizes)
         ]
 
     def call(self, points, training=False, update_stats=True):
+        points = self.flatten(points)
         for layer in self.dense:
             points = layer(points)
         return points

@@ -16,7 +16,7 @@ UNLABELED = np.zeros((0, 4), np.uint8)
 @pytest.fixture
 def model():
     """An MLP of 4-6-6-3 units; with this optimiser a step subtracts the gradient."""
-    network = networks.MLP(3, hidden=6, seed=1)
+    network = networks.MLP(6, 3, seed=1)
     scale = tf.keras.layers.Rescaling(1 / 127.5, -1)
     model = methods.Supervised(network, scale, augment.Augmentation())
     model.compile(tf.keras.optimizers.SGD(1.0))

@@ -87,11 +87,11 @@ def test_names_are_known_without_tensorflow():
 
 
 def test_every_family_can_be_built_and_other_names_are_refused():
-    for name, numbers in (("wrn-10-3", (10, 3)), ("tiny", ())):
+    for name, numbers in (("wrn-10-3", (10, 3)), ("tiny", ()), ("mlp-24", (24,))):
         family, found = names.parse(name)
         assert found == numbers and names.check(name) is None
         assert type(networks.build(name, 10)) is getattr(networks, family.builder)
-    for name in ("", "Tiny", "tiny-1", "wrn-28", "wrn-27-2", "wrn-28-0"):
+    for name in ("", "Tiny", "tiny-1", "wrn-28", "wrn-27-2", "wrn-28-0", "mlp-0"):
         message = names.check(name)
         assert message.endswith(f"got {name!r}")
         assert all(family.expected in message for family in names.FAMILIES)
