@@ -5,6 +5,8 @@
     python -m export.client --server=localhost:8500 --status
 
 host:port means gRPC, a URL means REST. --status shows the versions of the model and its signatures.
+Photos are turned as their EXIF orientation says, and files that the served graph cannot decode,
+such as WebP and TIFF, are sent as PNG; other clients have to do this themselves.
 Exit status 2, with one message, if the server cannot be reached or refuses a request.
 """
 
@@ -19,7 +21,7 @@ import numpy as np
 
 import export
 from export import protocol
-from rat_tf import errors, fields
+from rat_tf import data, errors, fields
 from rat_tf.config import cli
 
 MAX_WAIT = 10.0  # seconds between two attempts
@@ -127,11 +129,11 @@ def table(files, probabilities: np.ndarray, names: list[str], top: int) -> str:
 
 
 def _read(name: str) -> bytes:
+    """A file as the served graph can decode it, photos upright."""
     try:
-        with open(name, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise errors.UserError(f"{name}: cannot be read: {error.strerror}") from None
+        return data.image_files.for_server(data.image_files.content(name))
+    except data.image_files.Unusable as problem:
+        raise errors.UserError(f"{name}: {problem}") from None
 
 
 def run(f: cli.Parsed) -> None:
