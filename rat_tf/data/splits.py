@@ -125,7 +125,7 @@ def load(path: str, source: sources.Source, config: options.DataOptions) -> Spli
 def read(path: str, flag: str = "--split_file") -> Split:
     """Reads a split, without comparing it with any images; errors name the `flag`."""
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             content = json.load(file)
         problems = _misfits(content)
     except OSError as error:
