@@ -50,7 +50,7 @@ def text(
     trained: weights_lib.Trained,
     weights: str,
 ) -> str:
-    with open(run.data) as file:
+    with open(run.data, encoding="utf-8") as file:
         counts = json.load(file)["counts"]
     result = run.finished() or {}
     height, width, channels = trained.image_shape

@@ -10,6 +10,8 @@ not do: `for_server` turns them before they are sent.
 from __future__ import annotations
 
 import io
+import os
+import stat
 import warnings
 
 import numpy as np
@@ -19,6 +21,7 @@ from PIL import Image, ImageOps
 from rat_tf.data import examples, headers
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+MAX_FILE = 2**28  # bytes; more than an image of the largest size needs in any format
 BROKEN = "not a whole PNG, JPEG, BMP, GIF, WebP or TIFF image"
 GREY = bytes(value for grey in range(256) for value in (grey, grey, grey, 0))  # as a BMP palette
 TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # of both byte orders; + is BigTIFF
@@ -38,7 +41,7 @@ UPRIGHT = {
 warnings.filterwarnings("ignore", module=r"PIL\.")
 
 
-class Unusable(ValueError):
+class Unusable(Exception):
     """A file that cannot be used; the message says what was expected and what was found."""
 
 
@@ -50,10 +53,19 @@ def read(path: str) -> np.ndarray:
 def content(path: str) -> bytes:
     """The bytes of a file."""
     try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise Unusable("expected an image file, found a folder or a device")
+        if found.st_size > MAX_FILE:
+            raise Unusable(
+                f"expected a file of at most {MAX_FILE:,} bytes, found {found.st_size:,}"
+            )
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
         raise Unusable(f"cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # such as a zero byte in the name
+        raise Unusable(f"cannot be read: {error}") from error
 
 
 def decode(data: bytes) -> np.ndarray:

@@ -185,6 +185,10 @@ def test_what_cannot_be_used_says_why():
         image_files.decode(b"text")
     with pytest.raises(image_files.Unusable, match="cannot be read: No such file"):
         image_files.read("/no/where.png")
+    with pytest.raises(image_files.Unusable, match="expected an image file, found a folder or"):
+        image_files.read("/dev/zero")
+    with pytest.raises(image_files.Unusable, match="cannot be read: embedded null byte"):
+        image_files.read("a\0.png")
 
 
 def test_a_name_does_not_decide_the_format(tmp_path):
