@@ -26,6 +26,9 @@ def main(config: config_lib.Config) -> None:
         print(f"{run.folder} is finished; nothing to do.\n{training.run_folder.verdict(result)}")
         return
 
+    for text in config.warnings():
+        print(f"warning: {text}", file=sys.stderr)
+
     # Devices and data.
     cli.import_tensorflow_quietly()
     strategy = training.devices.prepare(config)
