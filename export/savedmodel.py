@@ -50,7 +50,7 @@ def main(
         )
     images, kind = export.verification.images(config, trained.image_shape)
     name = os.path.basename(os.path.abspath(output))
-    with open(run.flags) as file:
+    with open(run.flags, encoding="utf-8") as file:
         training_flags = file.read()
 
     # A new version, complete and verified before it gets its name.

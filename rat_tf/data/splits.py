@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rat_tf import errors, files
-from rat_tf.data import examples, options, sources
+from rat_tf.data import examples, kept, options, sources
 from rat_tf.data import listing as listing_lib
 
 PARTS = ("validation", "labeled", "unlabeled")
@@ -21,13 +21,15 @@ PARTS = ("validation", "labeled", "unlabeled")
 class Split:
     """Disjoint indices into the training set with this hash, which they cover.
 
-    `validation` is empty if the set has its own validation part.
+    `validation` is empty if the set has its own validation part. `content` has the fingerprints of
+    validation and labelled images, by which a later run finds them in a set that has changed.
     """
 
     validation: np.ndarray
     labeled: np.ndarray
     unlabeled: np.ndarray
     hash: str
+    content: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -39,8 +41,8 @@ class Split:
 
     def save(self, path: str) -> None:
         """Writes the split as JSON, for --split_file."""
-        content = {part: getattr(self, part).tolist() for part in PARTS}
-        files.write(path, json.dumps({"hash": self.hash, **content}))
+        indices = {part: getattr(self, part).tolist() for part in PARTS}
+        files.write(path, json.dumps({"hash": self.hash, **indices, "content": self.content}))
 
 
 def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:
@@ -68,16 +70,20 @@ def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:
         )
 
 
-def split(source: sources.Source, config: options.DataOptions) -> Split:
+def split(
+    source: sources.Source, config: options.DataOptions, earlier: Split | None = None
+) -> Split:
     """Validation first, then the labelled images class by class, the rest unlabelled.
 
     Images without a label are always unlabelled, so that adding some leaves the others where they
-    were.
+    were. Validation images of an `earlier` split stay validation, see `kept`.
     """
     labels = source.train.labels
     rng = np.random.default_rng(config.split_seed)
     order = rng.permutation(np.flatnonzero(labels != examples.UNLABELED))
     num_validation = _num_validation(len(order), len(source.validation), config)
+    if earlier is not None and num_validation:
+        order, num_validation = kept.first(order, num_validation, source, earlier)
     validation, training = order[:num_validation], order[num_validation:]
     chosen = []
     for k, count in enumerate(_counts(labels[training], source, config)):
@@ -95,7 +101,7 @@ def split(source: sources.Source, config: options.DataOptions) -> Split:
     used = np.concatenate([labeled, validation])
     unlabeled = np.setdiff1d(np.arange(len(labels)), used)
     _check_unlabeled(unlabeled, labeled, config)
-    found = Split(validation, labeled, unlabeled, source.train.hash)
+    found = _with_content(Split(validation, labeled, unlabeled, source.train.hash), source)
     for problem in _problems(found, source):
         raise AssertionError(problem)  # a bug, not a user error
     return found
@@ -113,13 +119,13 @@ def load(path: str, source: sources.Source, config: options.DataOptions) -> Spli
     for problem in _problems(split, source):
         raise errors.UserError(f"--split_file: {path}: {problem}")  # the first
     _check_unlabeled(split.unlabeled, split.labeled, config)
-    return split
+    return _with_content(split, source)
 
 
-def read(path: str) -> Split:
-    """Reads a split, without comparing it with any images."""
+def read(path: str, flag: str = "--split_file") -> Split:
+    """Reads a split, without comparing it with any images; errors name the `flag`."""
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
             content = json.load(file)
         problems = _misfits(content)
     except OSError as error:
@@ -128,11 +134,11 @@ def read(path: str) -> Split:
         problems = [f"found invalid JSON ({error})"]
     for problem in problems:
         raise errors.UserError(
-            f"--split_file: expected a split.json with a hash and indices of {', '.join(PARTS)} "
+            f"{flag}: expected a split.json with a hash and indices of {', '.join(PARTS)} "
             f"images in {path}: {problem}"
         )
     indices = {part: np.array(content[part], np.int64) for part in PARTS}
-    return Split(**indices, hash=content["hash"])
+    return Split(**indices, hash=content["hash"], content=content.get("content", {}))
 
 
 def _misfits(content) -> Iterator[str]:
@@ -150,6 +156,14 @@ def _misfits(content) -> Iterator[str]:
         for index in indices:  # `type`, as True is an int, too; they become int64
             if type(index) is not int or not 0 <= index < 2**63:
                 yield f"found {reprlib.repr(index)} among the indices of {part}"
+    found = content.get("content", {})  # splits of the first version have none
+    if not isinstance(found, dict) or not all(isinstance(part, list) for part in found.values()):
+        yield f"found {reprlib.repr(found)} as content"
+
+
+def _with_content(split: Split, source: sources.Source) -> Split:
+    texts = {part: kept.texts(source.train, getattr(split, part)) for part in kept.PARTS}
+    return dataclasses.replace(split, content=texts)
 
 
 def _counts(labels, source, config) -> np.ndarray:

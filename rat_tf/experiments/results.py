@@ -137,7 +137,7 @@ def _read(run: run_folder.Run) -> Result:
         raise ValueError(f"result.json has no test error: {error!r}")
     commit = None
     if os.path.exists(run.environment):
-        with open(run.environment) as file:
+        with open(run.environment, encoding="utf-8") as file:
             found = json.load(file)
         commit = found.get("git_commit") if isinstance(found, dict) else None
     return Result(run.folder, config, 100 * error, commit, result.get("labels", 0))

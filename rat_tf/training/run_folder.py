@@ -113,14 +113,14 @@ class Run:
         """The result of a run that is complete."""
         if not os.path.exists(self.result):
             return None
-        with open(self.result) as file:
+        with open(self.result, encoding="utf-8") as file:
             return json.load(file)
 
     def rows(self) -> list[dict]:
         """The rows of metrics.csv so far, as floats, without blanks."""
         if not os.path.exists(self.metrics):
             return []
-        with open(self.metrics, newline="") as file:
+        with open(self.metrics, encoding="utf-8", newline="") as file:
             lines = file.read().splitlines(keepends=True)
         if lines and not lines[-1].endswith("\n"):
             del lines[-1]  # cut off by a crash

@@ -113,7 +113,7 @@ def check_folder(settings: Settings, config: config_lib.Config, created: bool = 
             what = "the chief's folder" if created else "a new or empty folder, or that of a search"
             raise errors.UserError(f"--output: expected {what}, but {folder} has no search.json")
         return
-    with open(description) as file:
+    with open(description, encoding="utf-8") as file:
         before = json.load(file)
     differences = config.differences(flag_values.config_of_file(flags)) + [
         f"expected --{name}={before[name]}, got --{name}={value}"

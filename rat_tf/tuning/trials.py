@@ -41,7 +41,7 @@ def finished(folder: str) -> list[dict]:
     """The outcomes of the trials that have ended, the best first; ties by number."""
     found = []
     for name in glob.glob(path(glob.escape(folder), file="trial.json")):
-        with open(name) as file:
+        with open(name, encoding="utf-8") as file:
             found.append(json.load(file))
     return sorted(found, key=lambda trial: (trial["validation_error"], int(trial["trial"])))
 
