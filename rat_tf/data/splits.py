@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rat_tf import errors, files
+from rat_tf import errors, files, records
 from rat_tf.data import examples, options, sources
 from rat_tf.data import listing as listing_lib
 
@@ -47,7 +47,7 @@ def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:
     """Checks --labels and --validation against the sizes of the set, before reading it."""
     classes, available = len(listing.class_names), listing.train[0].size
     if config.split_file:
-        labeled = len(read(config.split_file).labeled)
+        labeled = len(_of_flag(config.split_file).labeled)
         if config.labels not in (0, labeled):
             raise errors.UserError(
                 f"--labels: {config.split_file} has {labeled} labelled images, got "
@@ -103,7 +103,7 @@ def split(source: sources.Source, config: options.DataOptions) -> Split:
 
 def load(path: str, source: sources.Source, config: options.DataOptions) -> Split:
     """Reads a split that `Split.save` wrote for these images."""
-    split = read(path)
+    split = _of_flag(path)
     if split.hash != source.train.hash:
         raise errors.UserError(
             f"--split_file: {path} splits a training set with hash {split.hash[:16]}…, but "
@@ -116,40 +116,27 @@ def load(path: str, source: sources.Source, config: options.DataOptions) -> Spli
     return split
 
 
+def _of_flag(path: str) -> Split:
+    try:
+        return read(path)
+    except errors.UserError as error:
+        raise errors.UserError(f"--split_file: {error}") from None
+
+
 def read(path: str) -> Split:
     """Reads a split, without comparing it with any images."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-        problems = _misfits(content)
-    except OSError as error:
-        problems = [error.strerror]
-    except (ValueError, RecursionError) as error:
-        problems = [f"found invalid JSON ({error})"]
-    for problem in problems:
-        raise errors.UserError(
-            f"--split_file: expected a split.json with a hash and indices of {', '.join(PARTS)} "
-            f"images in {path}: {problem}"
-        )
+    checks = {"hash": records.string, **dict.fromkeys(PARTS, _indices)}
+    content = records.json_object(path, checks, advice="expected the split.json of a run")
     indices = {part: np.array(content[part], np.int64) for part in PARTS}
     return Split(**indices, hash=content["hash"])
 
 
-def _misfits(content) -> Iterator[str]:
-    """Content of a file that has not the types that `Split.save` writes."""
-    if not isinstance(content, dict):
-        yield f"found {reprlib.repr(content)}"
-        return
-    if not isinstance(content.get("hash"), str):
-        yield f"found {reprlib.repr(content.get('hash'))} as hash"
-    for part in PARTS:
-        indices = content.get(part)
-        if not isinstance(indices, list):
-            yield f"found {reprlib.repr(indices)} as {part}"
-            return
-        for index in indices:  # `type`, as True is an int, too; they become int64
-            if type(index) is not int or not 0 <= index < 2**63:
-                yield f"found {reprlib.repr(index)} among the indices of {part}"
+def _indices(value) -> str | None:
+    """A check of `records`: a list of indices, which may be empty."""
+    wrong = [value]
+    if isinstance(value, list):  # `type`, as True is an int, too; they become int64
+        wrong = [index for index in value if type(index) is not int or not 0 <= index < 2**63]
+    return f"expected a list of indices, found {reprlib.repr(wrong[0])}" if wrong else None
 
 
 def _counts(labels, source, config) -> np.ndarray:
