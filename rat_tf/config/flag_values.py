@@ -12,7 +12,6 @@ from absl import flags
 from rat_tf import errors, fields
 from rat_tf.config import flagfiles, table
 
-
 #: Flags of every flags.cfg, of any version and method, from its first to its last line.
 RECORDED = (
     *("method", "dataset", "labels", "split_seed", "preprocessing", "labeled_batch"),
