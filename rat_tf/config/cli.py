@@ -9,6 +9,8 @@ import contextlib
 import dataclasses
 import errno
 import functools
+import io
+import locale
 import os
 import re
 import signal
@@ -23,6 +25,16 @@ from rat_tf.config import flag_values, flagfiles, run_dirs, table
 
 STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
 GROUPS = ("Method", "Data", "Training", "Machine")
+LESS_MEMORY = (
+    "smaller --labeled_batch, --unlabeled_batch, --image_size or --network, and --mixed_precision, "
+    "need less"
+)
+_OUT_OF_MEMORY = "ResourceExhaustedError"  # of tf.errors
+# What the system says of a path that the user gave, and of a disk that is full.
+_ABOUT_FILES = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
+)
 # Harmless errors and warnings that TensorFlow 2.15 logs at every start.
 _STARTUP_NOISE = (b"Unable to register cu", b"TF-TRT Warning: Could not find TensorRT")
 
@@ -118,8 +130,12 @@ def command(
     main runs, so that all training flags are checked. A main that needs TensorFlow imports it by
     `import_tensorflow_quietly` when everything that can be checked without it is right.
     """
+    _use_utf8()
     arguments = sys.argv[1:]
     with user_errors():
+        for argument in arguments:
+            if _is_undecodable(argument):
+                raise errors.UserError(f"{argument!a}: expected UTF-8, got other bytes")
         if {"--help", "-help", "-h", "--helpfull"} & set(arguments):
             print(help_text(sys.modules["__main__"].__doc__ or "", own, training), flush=True)
             return
@@ -129,6 +145,33 @@ def command(
         status = main(parsed)
     if isinstance(status, int) and status:
         sys.exit(status)
+
+
+def _use_utf8() -> None:
+    """Makes file names UTF-8 in any locale; characters that the terminal lacks become escapes.
+
+    In a locale such as C or Latin-1, Python and TensorFlow would spell the same path differently.
+    Python chooses its encoding at its start, so the command starts again in Python's UTF-8 mode;
+    the terminal keeps its own encoding.
+    """
+    if sys.getfilesystemencoding() != "utf-8":
+        shown = getattr(sys.stdout, "encoding", None) or "ascii"
+        os.environ.setdefault("PYTHONIOENCODING", shown)
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    # TensorFlow's C++ code lowers letters by the locale; the Turkish one has another small i.
+    locale.setlocale(locale.LC_CTYPE, "C")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _is_undecodable(text: str) -> bool:
+    """Whether an argument has bytes that are not UTF-8, which Python keeps as lone surrogates."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def help_text(description: str, own=NoFlags, training: bool = False) -> str:
@@ -167,7 +210,7 @@ def user_errors():
     try:
         yield
     except errors.UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {errors.printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
@@ -176,10 +219,17 @@ def user_errors():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+        if error.errno not in _ABOUT_FILES:
             raise
         where = f"{error.filename}: " if error.filename else ""
         print(f"error: {where}{error.strerror}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        # Of Python, of NumPy, or of TensorFlow, which may not be imported.
+        if type(error).__name__ not in ("MemoryError", "_ArrayMemoryError", _OUT_OF_MEMORY):
+            raise
+        said = str(error).strip().partition("\n")[0]
+        print(f"error: not enough memory{said and f' ({said})'}; {LESS_MEMORY}", file=sys.stderr)
         sys.exit(2)
 
 

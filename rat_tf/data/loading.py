@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 
@@ -43,7 +44,11 @@ def load(config: options.DataOptions) -> Data:
     if config.split_file:
         split = splits.load(config.split_file, source, config)
     else:
-        split = splits.split(source, config)
+        earlier = None
+        if config.init_from:
+            path = os.path.join(os.path.expanduser(config.init_from), "split.json")
+            earlier = splits.read(path, "--init_from")
+        split = splits.split(source, config, earlier)
     unlabeled = split.unlabeled
     if config.include_labeled:
         unlabeled = np.union1d(unlabeled, split.labeled)

@@ -79,6 +79,13 @@ class DataOptions:
     split_file: str = fields.flag(
         "", "Use the split in this file: split.json of another run.", group="Data"
     )
+    init_from: str = fields.flag(
+        "",
+        "Run folder whose best weights training starts from, such as that of the last round when "
+        "labels have been added. Its validation images stay validation, wherever their files are "
+        "now. Needs the same network, preprocessing, classes and image size.",
+        group="Training",
+    )
     include_labeled: bool = fields.flag(
         False, "Use the labelled images as unlabelled images, too.", group="Data"
     )
