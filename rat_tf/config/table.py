@@ -9,6 +9,7 @@ import dataclasses
 import math
 from collections.abc import Iterator
 
+import rat_tf
 from rat_tf import errors, fields
 from rat_tf.config import training_flags
 from rat_tf.data import options as data_options
@@ -188,7 +189,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         """The text of a flagfile that reproduces this config in any run folder."""
         values = ((name, getattr(self, name)) for name in FLAGS if name != "run_dir")
         lines = [f"--{name}={fields.text_of(v)}" for name, v in values if v is not None]
-        return "\n".join(lines) + "\n"
+        return "\n".join([f"# rat_tf {rat_tf.__version__}", *lines]) + "\n"
 
 
 #: Schedules, and what happens when they are longer than the run.
