@@ -54,7 +54,8 @@ def read(found: listing.Listing, config: options.DataOptions) -> Source:
                 f"--dataset={config.dataset}: expected images in {name}/, found "
                 f"{len(images.skipped)} broken files"
             )
-        return images
+        naming = examples.naming(parts, images.skipped, f"{config.dataset}/{name}")
+        return dataclasses.replace(images, name=naming)
 
     return Source(
         read_part("train"),
