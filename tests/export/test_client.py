@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from export import client, serve, transport, warmup
+from export import answers, client, serve, transport, warmup
 from rat_tf import errors
 from rat_tf.data import headers
 from tests import runs
@@ -98,7 +98,7 @@ def test_what_no_signature_takes_is_refused_and_the_server_lives(server):
         ("serving_default", {"images": IMAGES[0, 0, 0, 0]}),
         ("serving_default", {"images": IMAGES[:, :4]}),
     ):
-        with pytest.raises(transport.ServerError, match="refused the request for 'digits'"):
+        with pytest.raises(answers.ServerError, match="refused the request for 'digits'"):
             connection.predict(signature, inputs)
     assert connection.predict("class_names", {"classes": np.array([9])}).popitem()[1] == ["9"]
     for signature, name, array in (
