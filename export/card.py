@@ -33,6 +33,8 @@ An image classifier with {classes} classes, trained by rat_tf {labels} ({method}
 - The test error holds for images like those it was measured on: the same source, framing and
   classes. It does not hold for other images. Every image gets one of the classes above, even if it
   shows none of them.
+- Files are decoded as they are stored. Photos must be turned upright first, as their EXIF
+  orientation says; `python -m export.client` does that, as training did.
 - Probabilities are not calibrated; `python -m rat_tf.evaluate` measures the calibration error.
 - The weights were selected by the error on validation images, whose labels had no other use.
 - Training against transformations does not make the classifier secure against attackers.
