@@ -1,15 +1,15 @@
 """Predicts the classes of image files, or of the unlabelled images of a run.
 
-    python -m rat_tf.predict --run_dir=runs/pets/rat-seed0 --output=predictions.csv photos more/a.jpg
+    python -m rat_tf.predict --run_dir=runs/pets/rat-seed0 --output=predictions.csv photos a.jpg
     python -m rat_tf.predict --run_dir=runs/pets/rat-seed0 --output=pool.csv --pool=unlabeled
     python -m rat_tf.predict --model_dir=models/pets --output=predictions.csv photos
 
-Writes a CSV file, UTF-8, with the columns file, class, probability, margin (to the second class) and
-stability: the share of some transformations of the training's ε, random and adversarial in turns,
-under which the class stays. Stability is blank for exported models (--model_dir) and for methods
-without transformations. Folders are searched for image files. Images of a set without files are
-called by their number, such as digits/train/17. Files that cannot be read are listed at the end;
-the exit status is 2 only if none could be read.
+Writes a CSV file, UTF-8, with the columns file, class, probability, margin (to the second class)
+and stability: the share of some transformations of the training's ε, random and adversarial in
+turns, under which the class stays. Stability is blank for exported models (--model_dir) and for
+methods without transformations. Folders are searched for image files. Images of a set without files
+are called by their number, such as digits/train/17. Files that cannot be read are listed at the
+end; the exit status is 2 only if none could be read.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def check(flags: Flags, paths, given) -> None:
             raise errors.UserError(f"{path}: no such file or folder")
     folder = os.path.dirname(os.path.abspath(flags.output))
     if os.path.isdir(flags.output) or not os.path.isdir(folder):
-        raise errors.UserError(f"--output: expected a file in a folder that exists, got {flags.output}")
+        raise errors.UserError(
+            f"--output: expected a file in a folder that exists, got {flags.output}"
+        )
 
 
 def report(problems: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The images that are shown to a person, each with its row in the table and its card on the page."""
+"""The images that are shown to a person: each a row of the table and a card of the page."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from multiprocessing import pool
@@ -11,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import errors
-from rat_tf.data import examples, folder, image_files
+from rat_tf.data import examples, image_files
 
 AHEAD = 2  # batches that are read while one is predicted
 
@@ -21,8 +22,9 @@ def find(paths: Sequence[str]) -> list[str]:
     found = []
     for path in paths:
         if os.path.isdir(path):
-            inside = (os.path.join(at, name) for at, _, names in folder.walk(path) for name in names)
-            found += sorted(n for n in inside if n.lower().endswith(image_files.EXTENSIONS))
+            inside = glob.glob("**", root_dir=path, recursive=True)  # without hidden files
+            images = (n for n in inside if n.lower().endswith(image_files.EXTENSIONS))
+            found += sorted(os.path.join(path, name) for name in images)
         else:
             found.append(path)
     if not found:
