@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import scipy.stats
 
 from rat_tf import config as config_lib
@@ -50,8 +48,7 @@ def text(
     trained: weights_lib.Trained,
     weights: str,
 ) -> str:
-    with open(run.data, encoding="utf-8") as file:
-        counts = json.load(file)["counts"]
+    counts = run.described()["counts"]
     result = run.finished() or {}
     height, width, channels = trained.image_shape
     supervised = not config.options.unlabeled
