@@ -5,15 +5,15 @@
     python -m export.client --server=localhost:8500 --status
 
 host:port means gRPC, a URL means REST. --status shows the versions of the model and its signatures.
+Photos are turned as their EXIF orientation says, and files that the served graph cannot decode,
+such as WebP and TIFF, are sent as PNG; other clients have to do this themselves.
 Exit status 2, with one message, if the server cannot be reached or refuses a request.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
-import stat
 import sys
 import time
 
@@ -21,11 +21,10 @@ import numpy as np
 
 import export
 from export import answers, protocol
-from rat_tf import errors, escapes, fields
+from rat_tf import data, errors, escapes, fields
 from rat_tf.config import cli
 
 MAX_WAIT = 10.0  # seconds between two attempts
-MAX_FILE = 2**28  # bytes; more than an image of the largest size needs in any format
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,20 +154,11 @@ def table(files, probabilities: np.ndarray, names: list[str], top: int) -> str:
 
 
 def _read(name: str) -> bytes:
+    """A file as the served graph can decode it, photos upright."""
     try:
-        found = os.stat(name)
-        if not stat.S_ISREG(found.st_mode):
-            raise errors.UserError(f"{name}: expected an image file, found a folder or a device")
-        if found.st_size > MAX_FILE:
-            raise errors.UserError(
-                f"{name}: expected a file of at most {MAX_FILE:,} bytes, found {found.st_size:,}"
-            )
-        with open(name, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise errors.UserError(f"{name}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # such as a zero byte in the name
-        raise errors.UserError(f"{name!r}: cannot be read: {error}") from None
+        return data.image_files.for_server(data.image_files.content(name))
+    except data.image_files.Unusable as problem:
+        raise errors.UserError(f"{name}: {problem}") from None
 
 
 def run(f: cli.Parsed) -> None:
