@@ -1,4 +1,4 @@
-"""Random numbers of a step: a function of seed, step and name, whatever the replicas and the device."""
+"""Random numbers of a step: a function of seed, step and name, on any replicas and devices."""
 
 import itertools
 
@@ -26,7 +26,7 @@ def test_every_seed_step_and_name_has_its_own_numbers():
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_same_key_has_the_same_numbers_in_any_form(compiled):
-    """A step from a variable: with constants TensorFlow would draw at the compilation, without XLA."""
+    """With a constant step TensorFlow would draw when it compiles, without XLA: hence a variable."""
 
     @tf.function(jit_compile=compiled)
     def traced(step):
