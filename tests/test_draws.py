@@ -26,7 +26,7 @@ def test_every_seed_step_and_name_has_its_own_numbers():
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_same_key_has_the_same_numbers_in_any_form(compiled):
-    """With a constant step TensorFlow would draw when it compiles, without XLA: hence a variable."""
+    """With a constant step TensorFlow would draw when it compiles, without XLA: so a variable."""
 
     @tf.function(jit_compile=compiled)
     def traced(step):
