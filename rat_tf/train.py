@@ -29,6 +29,8 @@ def main(config: config_lib.Config) -> None:
     started = os.path.exists(run.flags)
     if not started:
         training.initial.check(config)
+    for text in config.warnings():
+        print(f"warning: {text}", file=sys.stderr)
 
     # Devices and data.
     cli.import_tensorflow_quietly()

@@ -40,7 +40,12 @@ def find(config: options.DataOptions) -> listing_lib.Listing:
 
 def load(config: options.DataOptions) -> Data:
     """Finds, checks, reads and splits the set of a config."""
-    source = sources.read(find(config), config)
+    listing = find(config)
+    for note in listing.notes:
+        print(note)
+    source = sources.read(listing, config)
+    if not config.channels and sources.is_grey(source.train):
+        print("all images that were looked at are grey: --channels=1 trains on one channel")
     if config.split_file:
         split = splits.load(config.split_file, source, config)
     else:
