@@ -102,7 +102,9 @@ def _word(column: str) -> str:
 
 def _mark(axis, step: int, error: float) -> None:
     """The step with the lowest validation error."""
-    axis.plot([step], [100 * error], "*", color="C3", markersize=13, zorder=4, label=f"best: {step:,}")
+    axis.plot(
+        [step], [100 * error], "*", color="C3", markersize=13, zorder=4, label=f"best: {step:,}"
+    )
     axis.legend()
 
 
@@ -120,7 +122,7 @@ def panels(examined: dict) -> dict[str, np.ndarray]:
 
 
 def _images(figure, examined: dict) -> None:
-    """Two mosaics, axes for every image would take seconds: images, and differences with a scale."""
+    """Two mosaics, as axes for every image would take seconds: images, and differences."""
     rows = panels(examined)
     difference = rows.pop("difference").mean(axis=-1, keepdims=True)
     upper, lower = figure.subplots(2, 1, height_ratios=[2, 1])

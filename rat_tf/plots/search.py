@@ -8,6 +8,7 @@ from matplotlib import cm, colors
 from rat_tf.plots import canvas
 
 
+@canvas.styled
 def trials(path: str, ranked: list[dict]) -> None:
     """Validation error against the one searched parameter, or parallel coordinates of many.
 
@@ -59,8 +60,7 @@ def _one_parameter(axis, name, values, errors, whole) -> None:
     axis.plot(x[0], errors[0], "*", color="C3", markersize=16, label="best")
     axis.set_xticks(*zip(*ticks))
     axis.set(xlabel=name, ylabel="validation error, %")
-    axis.grid(alpha=0.3)
-    axis.legend(frameon=False)
+    axis.legend()
 
 
 def _parallel(figure, axis, names, points, errors) -> None:
