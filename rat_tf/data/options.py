@@ -22,8 +22,8 @@ class DataOptions:
     dataset: str = fields.flag(
         "svhn",
         "svhn, cifar10, cifar100, digits (comes with scikit-learn), tfds:<name> for any other "
-        "image classification set of TFDS, or folder:<path> with a folder for each class, alone or in "
-        "labeled/ or train/; unlabeled/, validation/<class> and test/<class> are optional.",
+        "image classification set of TFDS, or folder:<path> with a folder for each class, alone or "
+        "in labeled/ or train/; unlabeled/, validation/<class> and test/<class> are optional.",
         check=_check_dataset,
         group="Data",
     )
