@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import dataclasses
-import importlib.metadata
 import json
 import os
 import subprocess
@@ -13,10 +12,8 @@ import sys
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import errors, files
+from rat_tf import errors, files, stack
 from rat_tf.config import flag_values
-
-PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "numpy")
 
 
 class Run:
@@ -147,7 +144,7 @@ def _environment() -> dict:
 
     return {
         "python": sys.version.split()[0],
-        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "packages": stack.versions(),
         "git_commit": _git_commit(),
         "devices": [device.name for device in tf.config.list_physical_devices()],
     }
