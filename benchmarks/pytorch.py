@@ -82,7 +82,11 @@ class Torch:
 
     def cpu(self) -> float:
         """CPU seconds that the process has used so far."""
-        fields = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2]
+        fields = (
+            pathlib.Path(f"/proc/{self._process.pid}/stat")
+            .read_text(encoding="utf-8")
+            .rpartition(")")[2]
+        )
         return sum(map(int, fields.split()[11:13])) / TICKS
 
     def close(self) -> None:
@@ -91,7 +95,7 @@ class Torch:
 
 def machine_cpu() -> float:
     """CPU seconds gone from this machine: user, nice and system time, and what its host took."""
-    fields = pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    fields = pathlib.Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()
     return sum(int(fields[i]) for i in (1, 2, 3, 8)) / TICKS
 
 

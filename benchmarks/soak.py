@@ -178,7 +178,7 @@ def report(name: str, answered: list[Answered], seconds: float, memory: list[flo
 
 
 def resident() -> float:
-    with open("/proc/self/statm") as file:
+    with open("/proc/self/statm", encoding="utf-8") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 

@@ -149,11 +149,11 @@ def main(argv) -> None:
         show(found)
         rows += found
     if _OUTPUT.value:
-        with open(f"{_OUTPUT.value}.csv", "w", newline="") as file:
+        with open(f"{_OUTPUT.value}.csv", "w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, rows[0], restval="")
             writer.writeheader()
             writer.writerows(rows)
-        with open(f"{_OUTPUT.value}.json", "w") as file:
+        with open(f"{_OUTPUT.value}.json", "w", encoding="utf-8") as file:
             json.dump(rows, file, indent=2)
     if _PROFILE.value:
         for network in _NETWORKS.value:

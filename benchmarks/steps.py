@@ -182,7 +182,7 @@ def alone(method: str, network: str, size: int, batch: int, changes: dict) -> di
 
     def largest():
         # Not getrusage: its maximum is inherited from the process that has started this one.
-        with open("/proc/self/status") as file:
+        with open("/proc/self/status", encoding="utf-8") as file:
             (line,) = (line for line in file if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import scipy.stats
 
 from rat_tf import config as config_lib
+from rat_tf import escapes
 from rat_tf.data import headers
 from rat_tf.training import run_folder
 from rat_tf.training import weights as weights_lib
@@ -33,6 +32,8 @@ An image classifier with {classes} classes, trained by rat_tf {labels} ({method}
 - The test error holds for images like those it was measured on: the same source, framing and
   classes. It does not hold for other images. Every image gets one of the classes above, even if it
   shows none of them.
+- Files are decoded as they are stored. Photos must be turned upright first, as their EXIF
+  orientation says; `python -m export.client` does that, as training did.
 - Probabilities are not calibrated; `python -m rat_tf.evaluate` measures the calibration error.
 - The weights were selected by the error on validation images, whose labels had no other use.
 - Training against transformations does not make the classifier secure against attackers.
@@ -48,24 +49,23 @@ def text(
     trained: weights_lib.Trained,
     weights: str,
 ) -> str:
-    with open(run.data) as file:
-        counts = json.load(file)["counts"]
+    counts = run.described()["counts"]
     result = run.finished() or {}
     height, width, channels = trained.image_shape
     supervised = not config.options.unlabeled
     return CARD.format(
-        name=name,
+        name=escapes.markdown(name),
         classes=len(trained.class_names),
         labels=f"from {counts['labeled']} labelled images"
         + ("" if supervised else f" and {counts['unlabeled']} unlabelled ones"),
         method=config.method,
-        dataset=config.dataset,
+        dataset=escapes.markdown(config.dataset),
         counts=", ".join(f"{count} {part}" for part, count in counts.items()) + " images",
         height=height,
         width=width,
         channels=channels,
         limit=headers.LIMIT,
-        class_names=", ".join(trained.class_names),
+        class_names=", ".join(map(escapes.markdown, trained.class_names)),
         split=f"seed {config.split_seed}, hash {result.get('split_hash', 'in split.json')}",
         transforms=f"`{config.used_transforms}`" if config.transforms else "none",
         network=config.network,

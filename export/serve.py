@@ -105,7 +105,7 @@ def configure(
     }
     os.makedirs(folder, exist_ok=True)
     for template in sorted(os.listdir(TEMPLATES)):
-        with open(os.path.join(TEMPLATES, template)) as file:
+        with open(os.path.join(TEMPLATES, template), encoding="utf-8") as file:
             text = string.Template(file.read()).substitute(values)
         files.write(os.path.join(folder, template), text)
     native = [BINARY, *arguments]

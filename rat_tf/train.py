@@ -26,11 +26,19 @@ def main(config: config_lib.Config) -> None:
         print(f"{run.folder} is finished; nothing to do.\n{training.run_folder.verdict(result)}")
         return
 
+    started = os.path.exists(run.flags)
+    if not started:
+        training.initial.check(config)
+    for text in config.warnings():
+        print(f"warning: {text}", file=sys.stderr)
+
     # Devices and data.
     cli.import_tensorflow_quietly()
     strategy = training.devices.prepare(config)
     images = run.load(config)
     training.build.check_scale(config, images.labeled.image_shape)
+    if config.init_from and not started:
+        training.initial.check_images(config, images)
     worker = training.devices.worker_index(strategy)
     if worker == 0:
         run.create(config, images)

@@ -9,6 +9,8 @@ import contextlib
 import dataclasses
 import errno
 import functools
+import io
+import locale
 import os
 import re
 import signal
@@ -18,11 +20,21 @@ import textwrap
 
 from absl import flags
 
-from rat_tf import errors, fields, stack
+from rat_tf import errors, escapes, fields, stack
 from rat_tf.config import flag_values, flagfiles, run_dirs, table
 
 STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
 GROUPS = ("Method", "Data", "Training", "Machine")
+LESS_MEMORY = (
+    "smaller --labeled_batch, --unlabeled_batch, --image_size or --network, and --mixed_precision, "
+    "need less"
+)
+_OUT_OF_MEMORY = "ResourceExhaustedError"  # of tf.errors
+# What the system says of a path that the user gave, and of a disk that is full.
+_ABOUT_FILES = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
+    *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
+)
 # What TensorFlow logs at every start although nothing is wrong; the last two: without GPUs.
 _STARTUP_NOISE = (
     b"Unable to register cu",
@@ -128,8 +140,12 @@ def command(
     main runs, so that all training flags are checked. A main that needs TensorFlow imports it by
     `import_tensorflow_quietly` when everything that can be checked without it is right.
     """
+    _use_utf8()
     arguments = sys.argv[1:]
     with user_errors():
+        for argument in arguments:
+            if _is_undecodable(argument):
+                raise errors.UserError(f"{argument!a}: expected UTF-8, got other bytes")
         if {"--help", "-help", "-h", "--helpfull"} & set(arguments):
             print(help_text(sys.modules["__main__"].__doc__ or "", own, training), flush=True)
             return
@@ -139,6 +155,34 @@ def command(
         status = main(parsed)
     if isinstance(status, int) and status:
         sys.exit(status)
+
+
+def _use_utf8() -> None:
+    """Makes file names UTF-8 in any locale; characters that the terminal lacks become escapes.
+
+    In a locale such as C or Latin-1, Python and TensorFlow would spell the same path differently.
+    Python chooses its encoding at its start, so the command starts again in Python's UTF-8 mode;
+    the terminal keeps its own encoding.
+    """
+    if sys.getfilesystemencoding() != "utf-8":
+        shown = getattr(sys.stdout, "encoding", None) or "ascii"
+        os.environ.setdefault("PYTHONIOENCODING", shown)
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    if sys.flags.utf8_mode:  # otherwise Python's open() would follow
+        # TensorFlow's C++ code lowers letters by the locale; the Turkish one has another small i.
+        locale.setlocale(locale.LC_CTYPE, "C")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _is_undecodable(text: str) -> bool:
+    """Whether an argument has bytes that are not UTF-8, which Python keeps as lone surrogates."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def help_text(description: str, own=NoFlags, training: bool = False) -> str:
@@ -177,7 +221,7 @@ def user_errors():
     try:
         yield
     except errors.UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {escapes.printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
@@ -186,10 +230,17 @@ def user_errors():
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(128 + signal.SIGPIPE)
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+        if error.errno not in _ABOUT_FILES:
             raise
         where = f"{error.filename}: " if error.filename else ""
         print(f"error: {where}{error.strerror}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        # Of Python, of NumPy, or of TensorFlow, which may not be imported.
+        if type(error).__name__ not in ("MemoryError", "_ArrayMemoryError", _OUT_OF_MEMORY):
+            raise
+        said = str(error).strip().partition("\n")[0]
+        print(f"error: not enough memory{said and f' ({said})'}; {LESS_MEMORY}", file=sys.stderr)
         sys.exit(2)
 
 

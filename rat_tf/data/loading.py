@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 
@@ -39,11 +40,20 @@ def find(config: options.DataOptions) -> listing_lib.Listing:
 
 def load(config: options.DataOptions) -> Data:
     """Finds, checks, reads and splits the set of a config."""
-    source = sources.read(find(config), config)
+    listing = find(config)
+    for note in listing.notes:
+        print(note)
+    source = sources.read(listing, config)
+    if not config.channels and sources.is_grey(source.train):
+        print("all images that were looked at are grey: --channels=1 trains on one channel")
     if config.split_file:
         split = splits.load(config.split_file, source, config)
     else:
-        split = splits.split(source, config)
+        earlier = None
+        if config.init_from:
+            path = os.path.join(os.path.expanduser(config.init_from), "split.json")
+            earlier = splits.read(path, "--init_from")
+        split = splits.split(source, config, earlier)
     unlabeled = split.unlabeled
     if config.include_labeled:
         unlabeled = np.union1d(unlabeled, split.labeled)

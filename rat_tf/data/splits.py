@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rat_tf import errors, files
-from rat_tf.data import examples, options, sources
+from rat_tf import errors, files, records
+from rat_tf.data import examples, kept, options, sources
 from rat_tf.data import listing as listing_lib
 
 PARTS = ("validation", "labeled", "unlabeled")
@@ -21,13 +21,15 @@ PARTS = ("validation", "labeled", "unlabeled")
 class Split:
     """Disjoint indices into the training set with this hash, which they cover.
 
-    `validation` is empty if the set has its own validation part.
+    `validation` is empty if the set has its own validation part. `content` has the fingerprints of
+    validation and labelled images, by which a later run finds them in a set that has changed.
     """
 
     validation: np.ndarray
     labeled: np.ndarray
     unlabeled: np.ndarray
     hash: str
+    content: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -39,8 +41,8 @@ class Split:
 
     def save(self, path: str) -> None:
         """Writes the split as JSON, for --split_file."""
-        content = {part: getattr(self, part).tolist() for part in PARTS}
-        files.write(path, json.dumps({"hash": self.hash, **content}))
+        indices = {part: getattr(self, part).tolist() for part in PARTS}
+        files.write(path, json.dumps({"hash": self.hash, **indices, "content": self.content}))
 
 
 def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:
@@ -68,16 +70,20 @@ def check(listing: listing_lib.Listing, config: options.DataOptions) -> None:
         )
 
 
-def split(source: sources.Source, config: options.DataOptions) -> Split:
+def split(
+    source: sources.Source, config: options.DataOptions, earlier: Split | None = None
+) -> Split:
     """Validation first, then the labelled images class by class, the rest unlabelled.
 
     Images without a label are always unlabelled, so that adding some leaves the others where they
-    were.
+    were. Validation images of an `earlier` split stay validation, see `kept`.
     """
     labels = source.train.labels
     rng = np.random.default_rng(config.split_seed)
     order = rng.permutation(np.flatnonzero(labels != examples.UNLABELED))
     num_validation = _num_validation(len(order), len(source.validation), config)
+    if earlier is not None and num_validation:
+        order, num_validation = kept.first(order, num_validation, source, earlier)
     validation, training = order[:num_validation], order[num_validation:]
     chosen = []
     for k, count in enumerate(_counts(labels[training], source, config)):
@@ -95,7 +101,7 @@ def split(source: sources.Source, config: options.DataOptions) -> Split:
     used = np.concatenate([labeled, validation])
     unlabeled = np.setdiff1d(np.arange(len(labels)), used)
     _check_unlabeled(unlabeled, labeled, config)
-    found = Split(validation, labeled, unlabeled, source.train.hash)
+    found = _with_content(Split(validation, labeled, unlabeled, source.train.hash), source)
     for problem in _problems(found, source):
         raise AssertionError(problem)  # a bug, not a user error
     return found
@@ -113,43 +119,41 @@ def load(path: str, source: sources.Source, config: options.DataOptions) -> Spli
     for problem in _problems(split, source):
         raise errors.UserError(f"--split_file: {path}: {problem}")  # the first
     _check_unlabeled(split.unlabeled, split.labeled, config)
-    return split
+    return _with_content(split, source)
 
 
-def read(path: str) -> Split:
-    """Reads a split, without comparing it with any images."""
+def read(path: str, flag: str = "--split_file") -> Split:
+    """Reads a split, without comparing it with any images; errors name the `flag`."""
     try:
-        with open(path) as file:
-            content = json.load(file)
-        problems = _misfits(content)
-    except OSError as error:
-        problems = [error.strerror]
-    except (ValueError, RecursionError) as error:
-        problems = [f"found invalid JSON ({error})"]
-    for problem in problems:
-        raise errors.UserError(
-            f"--split_file: expected a split.json with a hash and indices of {', '.join(PARTS)} "
-            f"images in {path}: {problem}"
-        )
+        checks = {"hash": records.string, **dict.fromkeys(PARTS, _indices)}
+        advice = "expected the split.json of a run"
+        # Splits of the first version have no `content`.
+        content = records.json_object(path, checks, {"content": _content}, advice)
+    except errors.UserError as error:
+        raise errors.UserError(f"{flag}: {error}") from None
     indices = {part: np.array(content[part], np.int64) for part in PARTS}
-    return Split(**indices, hash=content["hash"])
+    return Split(**indices, hash=content["hash"], content=content.get("content", {}))
 
 
-def _misfits(content) -> Iterator[str]:
-    """Content of a file that has not the types that `Split.save` writes."""
-    if not isinstance(content, dict):
-        yield f"found {reprlib.repr(content)}"
-        return
-    if not isinstance(content.get("hash"), str):
-        yield f"found {reprlib.repr(content.get('hash'))} as hash"
-    for part in PARTS:
-        indices = content.get(part)
-        if not isinstance(indices, list):
-            yield f"found {reprlib.repr(indices)} as {part}"
-            return
-        for index in indices:  # `type`, as True is an int, too; they become int64
-            if type(index) is not int or not 0 <= index < 2**63:
-                yield f"found {reprlib.repr(index)} among the indices of {part}"
+def _indices(value) -> str | None:
+    """A check of `records`: a list of indices, which may be empty."""
+    wrong = [value]
+    if isinstance(value, list):  # `type`, as True is an int, too; they become int64
+        wrong = [index for index in value if type(index) is not int or not 0 <= index < 2**63]
+    return f"expected a list of indices, found {reprlib.repr(wrong[0])}" if wrong else None
+
+
+_content = records.expect(
+    lambda value: (
+        isinstance(value, dict) and all(isinstance(part, list) for part in value.values())
+    ),
+    "lists of fingerprints",
+)
+
+
+def _with_content(split: Split, source: sources.Source) -> Split:
+    texts = {part: kept.texts(source.train, getattr(split, part)) for part in kept.PARTS}
+    return dataclasses.replace(split, content=texts)
 
 
 def _counts(labels, source, config) -> np.ndarray:

@@ -167,7 +167,7 @@ class RAT(base.SemiSupervised):
         if self.epsilon_draw == "fixed":
             return epsilons
         shape, seed = [rows.total, len(epsilons)], draws.seed_for(self.seed, step, "radius")
-        drawn = rows(1 - tf.random.stateless_uniform(shape, seed, alg=draws.ALGORITHM))
+        drawn = rows(1 - draws.uniform(shape, seed))
         return [epsilon * drawn[:, i] for i, epsilon in enumerate(epsilons)]
 
     def offsets(self, images, clean_logits, step, search: bool) -> adversary.Found:

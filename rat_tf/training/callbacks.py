@@ -47,7 +47,7 @@ class Curves(tf.keras.callbacks.Callback):
         step = int(self.model.optimizer.iterations.numpy())
         # Shared with the callbacks that follow.
         logs["step"], logs["seconds"] = step, self._spent + time.time() - self._began
-        with open(self._run.metrics, "a", newline="") as file:
+        with open(self._run.metrics, "a", encoding="utf-8", newline="") as file:
             file.write(files.csv_text([_texts(logs)], self._columns, header=False))
         if self._writer:
             with self._writer.as_default(step):

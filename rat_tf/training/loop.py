@@ -12,7 +12,7 @@ from rat_tf import data, files
 from rat_tf.data import streams
 from rat_tf.methods import base
 from rat_tf.plots import run as plots
-from rat_tf.training import build, checkpoints, run_folder
+from rat_tf.training import build, checkpoints, initial, run_folder
 from rat_tf.training import callbacks as callbacks_lib
 
 EXAMINED = 64  # unlabelled images on which the adversary is examined
@@ -30,6 +30,9 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
         model = build.build(config, images)
         checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
         start = checkpoint.restore()
+        if config.init_from and not start:
+            initial.check_images(config, images)
+            initial.assign(model, config)
     if start:
         print(f"resuming from step {start}")
 

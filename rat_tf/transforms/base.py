@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from rat_tf import stack
+from rat_tf import draws, stack
 from rat_tf.transforms import sampling, spec
 
 
@@ -60,8 +60,7 @@ class Transform:
     def random_direction(self, batch_size, image_shape, seed, dtype=tf.float32) -> tf.Tensor:
         """Offsets of norm 1, one per image, from a stateless `seed` of shape [2]."""
         shape = [batch_size, *self.offset_shape(image_shape)]
-        # An explicit algorithm, so that every device and XLA draw the same numbers.
-        return self.unit(tf.random.stateless_normal(shape, seed, dtype=dtype, alg="philox"))
+        return self.unit(draws.normal(shape, seed, dtype))
 
     def _apply(self, images, offset) -> tf.Tensor:
         raise NotImplementedError
