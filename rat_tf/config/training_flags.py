@@ -70,7 +70,7 @@ class TrainingFlags:
     logical_devices: int = fields.flag(
         1,
         "Number of logical devices to split the CPU into, to test several replicas.",
-        fields.positive,
+        fields.between(1, 256),
         group="Machine",
     )
     jit_compile: bool = fields.flag(False, "Compile the training step with XLA.", group="Machine")

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from rat_tf import errors
+from rat_tf import errors, memory
 from rat_tf.data import cache, examples, listing, mapped, options
 from rat_tf.data.examples import Examples
 
@@ -21,6 +21,10 @@ class Source:
 
 def find(config: options.DataOptions) -> listing.Listing:
     """Finds the set that --dataset names."""
+    size = config.image_size
+    if size:  # resized as floating-point numbers
+        image = {f"an image of {size:,}×{size:,} pixels": 4 * size**2 * (config.channels or 1)}
+        memory.check(image, "use a smaller --image_size")
     if config.svhn_extra and config.dataset != "svhn":
         raise errors.UserError(
             f"--svhn_extra: expected --dataset=svhn, got --dataset={config.dataset}"
@@ -41,6 +45,9 @@ def find(config: options.DataOptions) -> listing.Listing:
 def read(found: listing.Listing, config: options.DataOptions) -> Source:
     """Reads the images into memory or, if they are too large, into the cache on disk."""
     fits = found.bytes <= config.memory_limit_gb * 1e9
+    if fits:
+        advice = "use a smaller --memory_limit_gb, which keeps them on disk, or --image_size"
+        memory.check({"the images": found.bytes}, advice)
     skipped = []
 
     def read_part(name):

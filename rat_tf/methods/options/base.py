@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from rat_tf import errors, fields
 
+MAX_PASSES = 1000  # of the network in one step: each is a part of TensorFlow's graph
 REGISTRY: dict[str, type[Options]] = {}
 
 
