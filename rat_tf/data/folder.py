@@ -39,7 +39,13 @@ def _part(files: Sequence[tuple[str, int]], first, config) -> examples.Part:
         stats = [os.stat(file, follow_symlinks=os.path.exists(file)) for file, _ in files]
         return repr([(*item, stat.st_size, stat.st_mtime_ns) for item, stat in zip(files, stats)])
 
-    return examples.Part(len(files), lambda: _batches(files, first, skipped, config), key, skipped)
+    return examples.Part(
+        len(files),
+        lambda: _batches(files, first, skipped, config),
+        key,
+        skipped,
+        [file for file, _ in files],
+    )
 
 
 def _first(files, config) -> tuple[str, tuple[int, int, int]]:

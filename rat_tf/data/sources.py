@@ -64,7 +64,8 @@ def read(found: listing.Listing, config: options.DataOptions) -> Source:
                 f"--dataset={config.dataset}: expected images in {name}/, found "
                 f"{len(images.skipped)} broken files"
             )
-        return images
+        naming = examples.naming(parts, images.skipped, f"{config.dataset}/{name}")
+        return dataclasses.replace(images, name=naming)
 
     parts = [read_part("train"), *(_labeled(read_part(name)) for name in ("validation", "test"))]
     listing.leave_out(skipped, config)

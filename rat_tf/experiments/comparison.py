@@ -49,6 +49,7 @@ class Section:
 
     title: str
     lines: list[Line]
+    part: str = "test"  # whose error the lines show
 
 
 def identity(config: config_lib.Config) -> tuple:
@@ -71,12 +72,15 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
         if table and row is None:
             others.append(group)
             continue
-        key = tuple(getattr(group.config, name) for name in BENCHMARK)
+        key = (group.part, *(getattr(group.config, name) for name in BENCHMARK))
         name = row.name if row else NAMES.get(group.config.method, group.config.method)
         unlike = _unlike(group.config, reference) if row else ()
         line = Line(name, group.labels, group, row, unlike)
         by_benchmark.setdefault(key, []).append(line)
-    found = [Section(_title(lines[0].group.config), lines) for lines in by_benchmark.values()]
+    found = [
+        Section(_title(lines[0].group.config), lines, part)
+        for (part, *_), lines in by_benchmark.items()
+    ]
     if table:
         _add_missing(found, list(rows.values()))
     order = {id(row): number for number, (row, _) in enumerate(rows.values())}
