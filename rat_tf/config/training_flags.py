@@ -83,7 +83,7 @@ class TrainingFlags:
     sampler: str = fields.flag(
         "auto",
         "Bilinear sampling with tfa's CPU kernel (resampler) or plain TensorFlow (gather); auto: "
-        "gather on GPUs and with --jit_compile, otherwise resampler.",
+        "gather on GPUs, with --jit_compile and where tfa is not installed, otherwise resampler.",
         choices=("auto", *spec.SAMPLERS),
         group="Machine",
     )

@@ -51,6 +51,12 @@ class DataOptions:
     skip_broken: bool = fields.flag(
         False, "Skip image files of a folder that are broken, and list them.", group="Data"
     )
+    follow_links: bool = fields.flag(
+        False,
+        "Follow links in a folder of images that lead out of it; do this only for a folder that "
+        "you trust.",
+        group="Machine",
+    )
     labels: int = fields.flag(
         1000,
         "Number of labelled images; 0: all images that have a label.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.metadata
 import json
 import os
 import subprocess
@@ -12,12 +11,11 @@ import sys
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import errors, files, records
+from rat_tf import errors, files, records, stack
 from rat_tf.config import flag_values
 from rat_tf.training import intervals
 
 PARTS = ("labeled", "unlabeled", "validation", "test")
-PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "numpy")
 
 RESULT = {
     "best_validation_error": records.share,
@@ -182,7 +180,7 @@ def _environment() -> dict:
 
     return {
         "python": sys.version.split()[0],
-        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "packages": stack.versions(),
         "git_commit": _git_commit(),
         "devices": [device.name for device in tf.config.list_physical_devices()],
     }

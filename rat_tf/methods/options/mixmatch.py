@@ -6,7 +6,7 @@ from rat_tf import fields
 from rat_tf.methods.options import base, rat
 
 
-@base.register("mixmatch", "mixmatch:MixMatch")
+@base.register("mixmatch", "mixmatch:MixMatch", "MixMatch")
 class MixMatch(rat.Mixing, base.SemiSupervised):
     """sharpened mean predictions as labels, and Mixup"""
 

@@ -172,7 +172,7 @@ class Warping(base.Options):
     )
 
 
-@base.register("rat", "rat:RAT")
+@base.register("rat", "rat:RAT", "RAT")
 class RAT(Warping, Searching):
     """the worst transformations, found by Algorithm 1"""
 
@@ -196,7 +196,7 @@ class RAT(Warping, Searching):
         return {**super().arguments(), "adversary_scale": self.adversary_scale}
 
 
-@base.register("vat", "rat:RAT")
+@base.register("vat", "rat:RAT", "VAT")
 class VAT(Searching):
     """RAT with the noise of --transforms alone"""
 
@@ -210,6 +210,6 @@ class VAT(Searching):
         return self.transforms.only("noise")
 
 
-@base.register("random", "rat:RAT")
+@base.register("random", "rat:RAT", "Random Transformation")
 class Random(Warping, Transforming):
     """the same transformations and ε without the search"""
