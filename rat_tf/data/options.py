@@ -123,7 +123,8 @@ class DataOptions:
     )
     memory_limit_gb: float = fields.flag(
         4.0,
-        "Larger sets are decoded once into --cache_dir and memory-mapped.",
+        "Larger sets are decoded once into --cache_dir and memory-mapped, as are folders that "
+        "take more than 5 seconds to decode.",
         fields.at_least(0),
         group="Machine",
     )
