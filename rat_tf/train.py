@@ -29,6 +29,7 @@ def main(config: config_lib.Config) -> None:
     started = os.path.exists(run.flags)
     if not started:
         training.initial.check(config)
+        training.network_files.check(config)
 
     # Devices and data.
     cli.import_tensorflow_quietly()
@@ -37,6 +38,7 @@ def main(config: config_lib.Config) -> None:
     training.build.check_scale(config, images.labeled.image_shape)
     if config.init_from and not started:
         training.initial.check_images(config, images)
+    source = training.loop.network_of(config, run, images)
     worker = training.devices.worker_index(strategy)
     if worker == 0:
         run.create(config, images)
@@ -45,7 +47,7 @@ def main(config: config_lib.Config) -> None:
     # Training, and the test error at the best step.
     try:
         with run.of_worker(worker).locked():
-            result = training.loop.train(config, run, images, strategy, worker)
+            result = training.loop.train(config, run, images, strategy, worker, source)
     except training.checkpoints.Interrupted as signal:
         print(f"\n{signal}: state saved; the same command resumes the run.", file=sys.stderr)
         sys.exit(cli.STOPPED)

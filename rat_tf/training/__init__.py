@@ -14,6 +14,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "evaluation",
         "initial",
         "loop",
+        "network",
+        "network_files",
         "preview",
         "run_folder",
         "weights",

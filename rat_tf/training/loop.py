@@ -11,14 +11,23 @@ from rat_tf import config as config_lib
 from rat_tf import data, files
 from rat_tf.data import streams
 from rat_tf.methods import base
+from rat_tf.networks import guard
 from rat_tf.plots import run as plots
-from rat_tf.training import build, checkpoints, initial, run_folder
+from rat_tf.training import build, checkpoints, initial, network, run_folder, weights
 from rat_tf.training import callbacks as callbacks_lib
 
 EXAMINED = 64  # unlabelled images on which the adversary is examined
 
 
-def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0, callbacks=()):
+def fit(
+    config,
+    run: run_folder.Run,
+    images: data.Data,
+    strategy,
+    worker: int = 0,
+    source: network.Source | None = None,
+    callbacks=(),
+):
     """Trains from the last checkpoint to the end, without using the test set.
 
     Returns the model at its last step and its checkpoints. The `callbacks` are called after the
@@ -27,12 +36,17 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
     chief, run = run, run.of_worker(worker)
     os.makedirs(run.folder, exist_ok=True)
     with strategy.scope():
-        model = build.build(config, images)
+        source = source or network_of(config, chief, images)
+        model = build.build(config, images, source)
+        if not worker:
+            source.keep(chief)
         checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
         start = checkpoint.restore()
         if config.init_from and not start:
             initial.check_images(config, images)
             initial.assign(model, config)
+    if guard.draws_numbers(model.network):
+        print(f"{config.network} draws random numbers of its own: resuming is not bit for bit")
     if start:
         print(f"resuming from step {start}")
 
@@ -62,15 +76,23 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
     return model, checkpoint
 
 
+def network_of(config, run: run_folder.Run, images: data.Data) -> network.Source:
+    """The network: of the user's files, or, once there is a checkpoint, as the run has kept it."""
+    shape, classes = images.labeled.image_shape, len(images.class_names)
+    if weights.steps(run.checkpoints):
+        return network.Kept(run, config, shape, classes, config.allow_code)
+    return network.Source(config, shape, classes)
+
+
 def examined_images(images: data.Data):
     """The unlabelled images on which the adversary is examined."""
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
     return pool.take(slice(EXAMINED)).images
 
 
-def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0) -> dict:
+def train(config, run: run_folder.Run, images, strategy, worker: int = 0, source=None) -> dict:
     """Trains to the end and evaluates; returns the content of result.json."""
-    model, checkpoint = fit(config, run, images, strategy, worker)
+    model, checkpoint = fit(config, run, images, strategy, worker, source)
     run = run.of_worker(worker)
     rows = run.rows()
     used = config.used_transforms

@@ -7,9 +7,11 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from rat_tf import adversary, draws, networks
+from rat_tf import adversary, draws
 from rat_tf.data import augment, preprocess, streams
+from rat_tf.networks import guard
 from rat_tf.training import build
+from rat_tf.training import network as network_lib
 
 SEARCHED = 10 * 96 * 96  # pixels: the search takes 8 kB per pixel in a WRN-28-2
 
@@ -50,10 +52,11 @@ def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
     transform = build.transform(config)
     if not len(images):
         return images, f"{transform}, skipped: the images are too large"
-    network = networks.build(config.network, num_classes, seed=config.seed)
+    network = network_lib.Source(config, images.shape[1:], num_classes).make()
+    guard.install(network)
 
     def logits(moved, iteration=0):
-        return network(moved, training=True, update_stats=False)
+        return guard.call(network, moved, update_stats=False)
 
     seed = draws.seed_for(config.seed, 0, "contact sheet direction")
     search = config.options.searches
