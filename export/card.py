@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import scipy.stats
 
 from rat_tf import config as config_lib
@@ -33,6 +31,8 @@ An image classifier with {classes} classes, trained by rat_tf {labels} ({method}
 - The test error holds for images like those it was measured on: the same source, framing and
   classes. It does not hold for other images. Every image gets one of the classes above, even if it
   shows none of them.
+- Files are decoded as they are stored. Photos must be turned upright first, as their EXIF
+  orientation says; `python -m export.client` does that, as training did.
 - Probabilities are not calibrated; `python -m rat_tf.evaluate` measures the calibration error.
 - The weights were selected by the error on validation images, whose labels had no other use.
 - Training against transformations does not make the classifier secure against attackers.
@@ -48,8 +48,7 @@ def text(
     trained: weights_lib.Trained,
     weights: str,
 ) -> str:
-    with open(run.data, encoding="utf-8") as file:
-        counts = json.load(file)["counts"]
+    counts = run.described()["counts"]
     result = run.finished() or {}
     height, width, channels = trained.image_shape
     supervised = not config.options.unlabeled

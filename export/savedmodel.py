@@ -18,7 +18,7 @@ import tempfile
 import export
 from export import versions
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files, training
+from rat_tf import errors, fields, files, records, training
 from rat_tf.config import cli
 
 
@@ -56,8 +56,7 @@ def main(
         )
     images, kind = export.verification.images(config, trained.image_shape)
     name = os.path.basename(os.path.abspath(output))
-    with open(run.flags, encoding="utf-8") as file:
-        training_flags = file.read()
+    training_flags = records.text(run.flags)
 
     # A new version, complete and verified before it gets its name.
     failures = (OSError, tf.errors.OpError)

@@ -56,6 +56,7 @@ def test_every_module_that_is_imported_is_declared():
     """The names under which the declared packages are imported; the library's own are left out."""
     names = {
         "absl": "absl-py",
+        "PIL": "pillow",
         "google": "protobuf",
         "grpc": "grpcio",
         "sklearn": "scikit-learn",

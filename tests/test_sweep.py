@@ -15,6 +15,7 @@ from rat_tf.experiments import execution
 from rat_tf.experiments import plan as plan_lib
 from rat_tf.training import run_folder
 from tests import processes
+from tests.experiments import run_folders
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 DIGITS = "configs/digits50.cfg"
@@ -34,9 +35,10 @@ if flags["seed"] == "2":
     open(flags["run_dir"] + ".waiting", "w").close()
     time.sleep(60)
 os.makedirs(flags["run_dir"])
-json.dump({"test_error": 0.25}, open(os.path.join(flags["run_dir"], "result.json"), "w"))
+json.dump({"test_error": 0.25, "best_validation_error": 0.2, "best_step": 9}, open(os.path.join(flags["run_dir"], "result.json"), "w"))
 open(os.path.join(flags["run_dir"], "flags.cfg"), "w").write(
-    f"--flagfile={flags['flagfile']}\\n--seed={flags['seed']}\\n--method={flags['method']}\\n")
+    f"--flagfile={flags['flagfile']}\\n--seed={flags['seed']}\\n--method={flags['method']}\\n"
+    "--split_seed=1\\n--learning_rate=0.003\\n--preprocessing=scale\\n--labeled_batch=50\\n--tensorboard=true\\n")
 """
 
 
@@ -60,14 +62,14 @@ def write(run: plan_lib.Planned, result=None, step=None):
     os.makedirs(folder.folder)
     pathlib.Path(folder.flags).write_text(run.config.flagfile())
     if step:
-        pathlib.Path(folder.metrics).write_text(f"step,loss\n{step},0.5\n")
+        pathlib.Path(folder.metrics).write_text(f"step,seconds,loss\n{step},1,0.5\n")
     if result:
         pathlib.Path(folder.result).write_text(result)
 
 
 def test_states(tmp_path, capsys):
     planned = plan(tmp_path, seeds="3")
-    write(planned[0], json.dumps({"test_error": 0.031}))
+    write(planned[0], run_folders.result(0.031))
     write(planned[1], step=400)
     assert sweep.main(planned, run=False, print_commands=False) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -167,7 +169,7 @@ def test_from_the_command_line_to_real_results(tmp_path, capsys):
         *(f"--{name}={value}" for name, value in given.items()),
     ]
     planned = plan(tmp_path, given, ["method=supervised|vat"])
-    write(planned[0], json.dumps({"test_error": 0.031}))
+    write(planned[0], run_folders.result(0.031))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 runs: 1 finished, 0 partial, 1 new" in done.stdout

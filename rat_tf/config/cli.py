@@ -10,6 +10,7 @@ import dataclasses
 import errno
 import functools
 import io
+import locale
 import os
 import re
 import signal
@@ -158,6 +159,8 @@ def _use_utf8() -> None:
         os.environ.setdefault("PYTHONIOENCODING", shown)
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+    # TensorFlow's C++ code lowers letters by the locale; the Turkish one has another small i.
+    locale.setlocale(locale.LC_CTYPE, "C")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -207,7 +210,7 @@ def user_errors():
     try:
         yield
     except errors.UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {errors.printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)

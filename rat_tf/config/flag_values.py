@@ -12,6 +12,12 @@ from absl import flags
 from rat_tf import errors, fields
 from rat_tf.config import flagfiles, table
 
+#: Flags of every flags.cfg, of any version and method, from its first to its last line.
+RECORDED = (
+    *("method", "dataset", "labels", "split_seed", "preprocessing", "labeled_batch"),
+    *("network", "iterations", "validate_every", "learning_rate", "seed", "tensorboard"),
+)
+
 
 def define_flags(registry: flags.FlagValues) -> None:
     """Defines one absl flag per field of `Config`."""
@@ -26,11 +32,17 @@ def of_flags(parsed: flags.FlagValues) -> dict:
 
 def of_arguments(arguments) -> dict:
     """The flag values given by command-line arguments."""
+    return of_flags(_parsed(arguments))
+
+
+def _parsed(arguments) -> flags.FlagValues:
     registry = flags.FlagValues()
     define_flags(registry)
     of_files, rest, _ = flagfiles.expand(arguments)
-    parse(registry, [*of_files, *rest])
-    return of_flags(registry)
+    words = parse(registry, [*of_files, *rest])
+    if words:
+        raise errors.UserError(f"expected only flags, got {' '.join(words)!r}")
+    return registry
 
 
 def parse(registry: flags.FlagValues, arguments) -> list[str]:
@@ -53,10 +65,14 @@ def _in_our_words(registry: flags.FlagValues, text: str) -> str:
     return f"--{match[1]}: expected {expected}, got {match[2]!r}" if expected else text
 
 
-def of_file(path: str) -> dict:
-    """The flag values given by a flagfile."""
+def of_file(path: str, required=()) -> dict:
+    """The flag values given by a flagfile, which must set the `required` flags."""
     try:
-        return of_arguments([f"--flagfile={path}"])
+        parsed = _parsed([f"--flagfile={path}"])
+        missing = [f"--{name}" for name in required if not parsed[name].present]
+        if missing:
+            raise errors.UserError(f"expected all flags of a run, found no {', '.join(missing)}")
+        return of_flags(parsed)
     except errors.UserError as error:
         raise errors.UserError(f"{path}: {error}") from None
 
@@ -72,9 +88,18 @@ def to_config(values: dict, given=()) -> table.Config:
     return table.Config(**values)
 
 
-def config_of_file(path: str, **changes) -> table.Config:
+def config_of_file(path: str, required=(), **changes) -> table.Config:
     """The `Config` of a flagfile, with some flags changed."""
-    return to_config({**of_file(path), **changes}, given=changes)
+    return to_config({**of_file(path, required), **changes}, given=changes)
+
+
+def config_of_record(path: str, **changes) -> table.Config:
+    """The same for the flags.cfg of a run or a search: without `RECORDED` it is damaged."""
+    try:
+        return config_of_file(path, RECORDED, **changes)
+    except errors.UserError as error:
+        text = str(error)
+        raise errors.UserError(text if path in text else f"{path}: {text}") from None
 
 
 def changed_config(config: table.Config, **changes) -> table.Config:

@@ -10,11 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import errors
-from rat_tf.data import examples, headers, listing, options
+from rat_tf.data import examples, image_files, listing, options
 
-EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 IGNORED = ("thumbs.db", "desktop.ini")  # created by file managers; hidden files are ignored, too
-GREY = bytes(value for grey in range(256) for value in (grey, grey, grey, 0))  # as a BMP palette
 BATCH = 64
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
@@ -33,7 +31,7 @@ def find(config: options.DataOptions) -> listing.Listing:
                 f"{name!r}{hint}"
             )
     for name in sorted(loose):
-        if name.lower().endswith(EXTENSIONS):
+        if name.lower().endswith(image_files.EXTENSIONS):
             raise errors.UserError(
                 f"{os.path.join(root, name)}: expected images only in {', '.join(PARTS)}, "
                 "found one next to them"
@@ -85,9 +83,13 @@ def _files(path: str, config) -> list[str]:
     for file in sorted(os.path.join(folder, n) for folder, _, names in _walk(path) for n in names):
         name = os.path.basename(file).lower()
         if name not in IGNORED:
-            (kept if name.endswith(EXTENSIONS) else others).append(file)
+            (kept if name.endswith(image_files.EXTENSIONS) else others).append(file)
     listing.leave_out(
-        [f"{file}: expected a file that ends in {', '.join(EXTENSIONS)}" for file in others], config
+        [
+            f"{file}: expected a file that ends in {', '.join(image_files.EXTENSIONS)}"
+            for file in others
+        ],
+        config,
     )
     return kept
 
@@ -148,13 +150,8 @@ def _first(files, config) -> tuple[str, tuple[int, int, int]]:
 def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
     """Image, fingerprint and what is wrong with the file."""
     try:
-        content = tf.io.read_file(file)
-        problem = _oversized(content) or _palette(content.numpy())
-        image = None if problem else tf.io.decode_image(content, expand_animations=False)
-    except tf.errors.OpError as error:
-        reason = examples.reason(error).removeprefix(f"{file}; ")
-        problem = f"expected an image, found a broken file ({reason})"
-    if problem:
+        image = tf.constant(image_files.read(file))
+    except image_files.Unusable as problem:
         return None, None, f"{file}: {problem}"
     try:
         fitted = examples.fit(image, config.image_size, config.channels or 3)
@@ -164,33 +161,6 @@ def _read(file: str, config) -> tuple[np.ndarray, np.ndarray, str | None]:
             f"{config.image_size}×{config.image_size} pixels ({examples.reason(error)})"
         ) from error
     return fitted.numpy(), examples.fingerprint(image[tf.newaxis])[0].numpy(), None
-
-
-def _oversized(content) -> str | None:
-    """What is wrong with the header of a file: it is broken, or has too many pixels."""
-    try:
-        height, width, pixels = headers.size(content).numpy()
-    except tf.errors.InvalidArgumentError:
-        pixels = 0
-    if not pixels:
-        return f"expected an image, found a broken file ({headers.BROKEN})"
-    if pixels > headers.LIMIT:
-        return (
-            f"expected an image of at most {headers.LIMIT:,} pixels, found {pixels:,} "
-            f"({height}×{width}, all frames counted): make it smaller"
-        )
-    return None
-
-
-def _palette(content: bytes) -> str | None:
-    """What is wrong with a BMP: TensorFlow would read the indices of a palette as grey values."""
-    if not content.startswith(b"BM"):
-        return None
-    size = int.from_bytes(content[14:18], "little")  # of the second header; 12 is that of OS/2
-    bits = int.from_bytes(content[24:26] if size == 12 else content[28:30], "little")
-    if not 0 < bits <= 8 or (bits == 8 and content.startswith(GREY, 14 + size)):
-        return None
-    return f"expected a BMP of 24 bits, or of 8 in grey, found a palette ({bits} bits): convert it"
 
 
 def _batches(files, first, skipped: list[str], config) -> Iterator[tuple]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rat_tf import errors, files
+from rat_tf import errors, files, records
 from rat_tf.data import examples, kept, options, sources
 from rat_tf.data import listing as listing_lib
 
@@ -125,40 +125,30 @@ def load(path: str, source: sources.Source, config: options.DataOptions) -> Spli
 def read(path: str, flag: str = "--split_file") -> Split:
     """Reads a split, without comparing it with any images; errors name the `flag`."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-        problems = _misfits(content)
-    except OSError as error:
-        problems = [error.strerror]
-    except (ValueError, RecursionError) as error:
-        problems = [f"found invalid JSON ({error})"]
-    for problem in problems:
-        raise errors.UserError(
-            f"{flag}: expected a split.json with a hash and indices of {', '.join(PARTS)} "
-            f"images in {path}: {problem}"
-        )
+        checks = {"hash": records.string, **dict.fromkeys(PARTS, _indices)}
+        advice = "expected the split.json of a run"
+        # Splits of the first version have no `content`.
+        content = records.json_object(path, checks, {"content": _content}, advice)
+    except errors.UserError as error:
+        raise errors.UserError(f"{flag}: {error}") from None
     indices = {part: np.array(content[part], np.int64) for part in PARTS}
     return Split(**indices, hash=content["hash"], content=content.get("content", {}))
 
 
-def _misfits(content) -> Iterator[str]:
-    """Content of a file that has not the types that `Split.save` writes."""
-    if not isinstance(content, dict):
-        yield f"found {reprlib.repr(content)}"
-        return
-    if not isinstance(content.get("hash"), str):
-        yield f"found {reprlib.repr(content.get('hash'))} as hash"
-    for part in PARTS:
-        indices = content.get(part)
-        if not isinstance(indices, list):
-            yield f"found {reprlib.repr(indices)} as {part}"
-            return
-        for index in indices:  # `type`, as True is an int, too; they become int64
-            if type(index) is not int or not 0 <= index < 2**63:
-                yield f"found {reprlib.repr(index)} among the indices of {part}"
-    found = content.get("content", {})  # splits of the first version have none
-    if not isinstance(found, dict) or not all(isinstance(part, list) for part in found.values()):
-        yield f"found {reprlib.repr(found)} as content"
+def _indices(value) -> str | None:
+    """A check of `records`: a list of indices, which may be empty."""
+    wrong = [value]
+    if isinstance(value, list):  # `type`, as True is an int, too; they become int64
+        wrong = [index for index in value if type(index) is not int or not 0 <= index < 2**63]
+    return f"expected a list of indices, found {reprlib.repr(wrong[0])}" if wrong else None
+
+
+_content = records.expect(
+    lambda value: (
+        isinstance(value, dict) and all(isinstance(part, list) for part in value.values())
+    ),
+    "lists of fingerprints",
+)
 
 
 def _with_content(split: Split, source: sources.Source) -> Split:

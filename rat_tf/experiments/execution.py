@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import json
 import os
 import subprocess
 import sys
@@ -21,19 +20,13 @@ def state(run: plan.Planned) -> tuple[str, str]:
     """The state of a run with a detail; a `UserError` if its folder cannot be used."""
     folder = training.run_folder.Run(run.config.run_dir)
     folder.check(run.config)
-    try:
-        result = folder.finished()
-    except json.JSONDecodeError as error:
-        raise errors.UserError(f"{folder.result}: not valid JSON ({error}); remove it") from None
+    result = folder.finished()
     if result:
-        error = result.get("test_error")
+        error = result["test_error"]
         return FINISHED, "" if error is None else f"test error {error:.2%}"
     if not os.path.exists(folder.flags):
         return NEW, ""
-    try:
-        rows = folder.rows()
-    except ValueError as error:
-        raise errors.UserError(str(error)) from None
+    rows = folder.rows()
     step = int(rows[-1]["step"]) if rows else 0
     return PARTIAL, f"step {step:,} of {run.config.iterations:,}"
 

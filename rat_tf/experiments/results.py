@@ -6,11 +6,9 @@ everything that cannot be used is listed among the problems.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import json
-import math
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.stats
@@ -36,7 +34,7 @@ class Result:
     error: float  # on the test set, in %
     commit: str | None = None  # of the code
     labels: int = 0  # 0: unknown
-    rows: tuple[dict, ...] = ()  # of metrics.csv
+    rows: Sequence[dict] = ()  # of metrics.csv
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,42 +109,40 @@ def read(folders) -> tuple[list[Result], list[str]]:
     results, problems = [], []
     for folder in folders:
         run = run_folder.Run(folder)
+
+        def note(error, text="", folder=folder):
+            problems.append(f"{folder}: {str(error).removeprefix(folder + os.sep)}{text}")
+
         try:
             result = _read(run)
-        except (errors.UserError, OSError, ValueError) as error:
-            problems.append(f"{folder}: {error}")
+        except errors.UserError as error:
+            note(error)
             continue
-        try:
-            rows = tuple(run.rows())
-        except (OSError, ValueError, csv.Error) as error:
-            problems.append(f"{folder}: metrics.csv cannot be read, no curve drawn: {error}")
-            rows = ()
-        results.append(dataclasses.replace(result, rows=rows))
+        details = {"commit": (run.commit, "commit not known"), "rows": (run.rows, "no curve drawn")}
+        for name, (read_detail, without) in details.items():
+            try:
+                result = dataclasses.replace(result, **{name: read_detail()})
+            except errors.UserError as error:
+                note(error, f"; {without}")
+        results.append(result)
     return results, problems
 
 
 def _read(run: run_folder.Run) -> Result:
     if os.path.exists(os.path.join(run.folder, "search.json")):
-        raise ValueError("the folder of a search; its results are in trials.csv")
+        raise errors.UserError("the folder of a search; its results are in trials.csv")
     config = run.config()
-    result = run.finished()  # a ValueError if it is not valid JSON
+    result = run.finished()
     if result is None:
-        raise ValueError(f"not finished, {_progress(run, config)}")
-    error = result.get("test_error") if isinstance(result, dict) else None
-    if not isinstance(error, (int, float)) or not math.isfinite(error):
-        raise ValueError(f"result.json has no test error: {error!r}")
-    commit = None
-    if os.path.exists(run.environment):
-        with open(run.environment, encoding="utf-8") as file:
-            found = json.load(file)
-        commit = found.get("git_commit") if isinstance(found, dict) else None
-    return Result(run.folder, config, 100 * error, commit, result.get("labels", 0))
+        raise errors.UserError(f"not finished, {_progress(run, config)}")
+    if result["test_error"] is None:
+        raise errors.UserError("result.json has no test error: the set has no test images")
+    return Result(run.folder, config, 100 * result["test_error"], labels=result.get("labels", 0))
 
 
 def _progress(run: run_folder.Run, config: config_lib.Config) -> str:
     rows = run.rows()
-    step = int(rows[-1].get("step", 0)) if rows else 0
-    return f"at step {step:,} of {config.iterations:,}"
+    return f"at step {int(rows[-1]['step']) if rows else 0:,} of {config.iterations:,}"
 
 
 def group(results) -> tuple[list[Group], list[str]]:

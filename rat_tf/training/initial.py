@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from rat_tf import config as config_lib
@@ -36,8 +35,7 @@ def _run(config: config_lib.Config) -> run_folder.Run:
 
 def check_images(config: config_lib.Config, images) -> None:
     """Refuses images of another shape or other classes than those of that run."""
-    with open(_run(config).data, encoding="utf-8") as file:
-        described = json.load(file)
+    described = _run(config).described()
     for name, ours in (
         ("class_names", images.class_names),
         ("image_shape", images.labeled.image_shape),

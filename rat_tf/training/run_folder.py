@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import dataclasses
 import importlib.metadata
 import json
@@ -13,10 +12,45 @@ import sys
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import errors, files
+from rat_tf import errors, files, records
 from rat_tf.config import flag_values
 
+PARTS = ("labeled", "unlabeled", "validation", "test")
 PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "numpy")
+
+RESULT = {
+    "best_validation_error": records.share,
+    "best_step": records.whole,
+    "test_error": records.share_or_null,  # null: the set has no test images
+}
+RESULT_DETAILS = {
+    "labels": records.whole,
+    "split_hash": records.string,
+    "seconds": records.seconds,
+    **{
+        f"{weights}{name}": check
+        for weights in ("", "student_", "ema_")
+        for name, check in {**RESULT, "last_test_error": records.share_or_null}.items()
+        if f"{weights}{name}" not in RESULT
+    },
+}
+DATA = {
+    "class_names": records.list_of(records.string, "names"),
+    "image_shape": records.expect(
+        lambda value: (
+            isinstance(value, list)
+            and len(value) == 3
+            and not any(records.whole(size) or not size for size in value)
+        ),
+        "height, width and channels",
+    ),
+    "counts": records.expect(
+        lambda value: (
+            isinstance(value, dict) and not any(records.whole(value.get(part)) for part in PARTS)
+        ),
+        f"the numbers of {', '.join(PARTS)} images",
+    ),
+}
 
 
 class Run:
@@ -79,10 +113,7 @@ class Run:
         described = {
             "class_names": images.class_names,
             "image_shape": images.labeled.image_shape,
-            "counts": {
-                name: len(getattr(images, name))
-                for name in ("labeled", "unlabeled", "validation", "test")
-            },
+            "counts": {name: len(getattr(images, name)) for name in PARTS},
         }
         try:
             os.makedirs(self.folder, exist_ok=True)
@@ -109,30 +140,31 @@ class Run:
             raise errors.UserError(
                 f"--run_dir: expected a run folder, but {self.folder} has no flags.cfg"
             )
-        return flag_values.config_of_file(self.flags, **{"run_dir": self.folder, **changes})
+        return flag_values.config_of_record(self.flags, **{"run_dir": self.folder, **changes})
 
     def finished(self) -> dict | None:
         """The result of a run that is complete."""
-        if not os.path.exists(self.result):
+        if not os.path.lexists(self.result):
             return None
-        with open(self.result, encoding="utf-8") as file:
-            return json.load(file)
+        advice = "remove it, and rat_tf.train with the same flags writes it again"
+        return records.json_object(self.result, RESULT, RESULT_DETAILS, advice)
+
+    def described(self) -> dict:
+        """The classes, the image shape and the numbers of images."""
+        return records.json_object(self.data, DATA)
+
+    def commit(self) -> str | None:
+        """The commit of the code; None if it is not known."""
+        if not os.path.lexists(self.environment):
+            return None
+        return records.json_object(self.environment, {}).get("git_commit")
 
     def rows(self) -> list[dict]:
         """The rows of metrics.csv so far, as floats, without blanks."""
-        if not os.path.exists(self.metrics):
+        if not os.path.lexists(self.metrics):
             return []
-        with open(self.metrics, encoding="utf-8", newline="") as file:
-            lines = file.read().splitlines(keepends=True)
-        if lines and not lines[-1].endswith("\n"):
-            del lines[-1]  # cut off by a crash
-        try:
-            return [
-                {name: float(value) for name, value in row.items() if value}
-                for row in csv.DictReader(lines)
-            ]
-        except (TypeError, ValueError, csv.Error) as error:
-            raise ValueError(f"{self.metrics}: not a table of numbers: {error}") from None
+        required = {"step": records.whole, "seconds": records.seconds}
+        return records.numbers(self.metrics, required, "remove it to go on without these curves")
 
 
 def verdict(result: dict) -> str:

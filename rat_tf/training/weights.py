@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import re
 import sys
@@ -40,8 +39,7 @@ def load(run: run_folder.Run, weights: str, allow_code: bool = False) -> Trained
     are often CPUs, which have no float16.
     """
     config = run.config()
-    with open(run.data, encoding="utf-8") as file:
-        described = json.load(file)
+    described = run.described()
     image_shape = tuple(described["image_shape"])
     policy = tf.keras.mixed_precision.global_policy()
     tf.keras.mixed_precision.set_global_policy("float32")

@@ -24,7 +24,7 @@ import grpc
 import keras_tuner as kt
 from sklearn import exceptions
 
-from rat_tf import errors, files
+from rat_tf import errors, files, records
 from rat_tf.tuning import search_space
 
 ChiefLost = grpc.RpcError  # raised in a worker when the chief does not answer
@@ -63,10 +63,19 @@ class _Resumable:
 
     def resume(self) -> bool:
         """Restores the state if there is one; unfinished trials come first."""
-        found = os.path.exists(self._get_oracle_fname())
-        if found:
+        path = self._get_oracle_fname()
+        if not os.path.lexists(path):
+            return False
+        advice = "restore it, or start the search again with another --output"
+        records.json_object(path, {"trials": records.dictionary}, advice=advice)
+        try:
             self.reload()
-        return found
+        except Exception as error:  # KerasTuner's own, whatever is missing or has another type
+            reason = f"{type(error).__name__}: {error.__cause__ or error}"
+            raise errors.UserError(
+                f"{path}: not the state of a {type(self).__name__} ({reason}); {advice}"
+            ) from None
+        return True
 
     # ---- the workers
 

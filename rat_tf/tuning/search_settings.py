@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files
+from rat_tf import errors, fields, files, records
 from rat_tf.config import flag_values
 
 TUNERS = ("grid", "random", "bayesian", "hyperband")
@@ -113,11 +113,14 @@ def check_folder(settings: Settings, config: config_lib.Config, created: bool = 
             what = "the chief's folder" if created else "a new or empty folder, or that of a search"
             raise errors.UserError(f"--output: expected {what}, but {folder} has no search.json")
         return
-    with open(description, encoding="utf-8") as file:
-        before = json.load(file)
-    differences = config.differences(flag_values.config_of_file(flags)) + [
+    kept = _kept(settings)
+    before = records.json_object(
+        description,
+        {n: records.flag if isinstance(v, bool) else records.string for n, v in kept.items()},
+    )
+    differences = config.differences(flag_values.config_of_record(flags)) + [
         f"expected --{name}={before[name]}, got --{name}={value}"
-        for name, value in _kept(settings).items()
+        for name, value in kept.items()
         if before[name] != value
     ]
     if differences:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 import statistics
 
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import files
+from rat_tf import files, records
 from rat_tf.plots import search as figure
 from rat_tf.training import run_folder
 
 MIN_TRIALS = 3  # earlier trials that the median rule needs
 GRACE_FRACTION = 1 / 3  # of a trial's steps, in which it is not stopped
 FAILED = ("diverged", "invalid")  # their validation error counts as 100 %
+OUTCOME = {
+    "trial": records.expect(
+        lambda v: isinstance(v, str) and v.isdecimal(), "the number of a trial"
+    ),
+    "values": records.dictionary,
+    "validation_error": records.share,
+    "best_step": records.whole,
+    "steps": records.whole,
+    "seconds": records.seconds,
+    "status": records.string,
+}
 TABLE_ROWS = 20  # in the terminal
 
 
@@ -41,8 +51,8 @@ def finished(folder: str) -> list[dict]:
     """The outcomes of the trials that have ended, the best first; ties by number."""
     found = []
     for name in glob.glob(path(glob.escape(folder), file="trial.json")):
-        with open(name, encoding="utf-8") as file:
-            found.append(json.load(file))
+        advice = "remove it, and the search trains this trial from its last checkpoint"
+        found.append(records.json_object(name, OUTCOME, advice=advice))
     return sorted(found, key=lambda trial: (trial["validation_error"], int(trial["trial"])))
 
 

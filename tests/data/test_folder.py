@@ -94,14 +94,6 @@ def test_formats(tmp_path):
     np.testing.assert_allclose(found.astype(int), np.stack([image] * 5).astype(int), atol=6)
 
 
-@pytest.mark.parametrize("mode, bits", [("P", 8), ("1", 1)])
-def test_a_bmp_with_a_palette_is_refused(tmp_path, mode, bits):
-    make.folder(tmp_path)
-    picture = Image.fromarray(make.pixels(1)[0]).convert(mode)
-    picture.save(tmp_path / "unlabeled" / "a.bmp")
-    refused(tmp_path, rf"a\.bmp: expected a BMP .* palette \({bits} bits\).*--skip_broken")
-
-
 @pytest.mark.parametrize(
     "name, content", [("a.bmp", b"BM" + bytes(20)), ("a.jpg", hostile.jpeg(16, 16)[:40])]
 )
@@ -171,7 +163,7 @@ def test_a_cached_set_does_not_forget_its_broken_files(tmp_path, caplog):
         assert len(sources.load(settings(tmp_path / "set", skip_broken=True, **cached)).train) == 16
         assert "skipped files: 2\n" in caplog.text
         assert "cat/3.png" in caplog.text
-        assert "link.png: expected an image, found a broken file (No such file" in caplog.text
+        assert "link.png: cannot be read: No such file" in caplog.text
     refused(tmp_path / "set", r"cat/3\.png: .*one of at least 2.*--skip_broken", **cached)
 
 

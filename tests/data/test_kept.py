@@ -89,5 +89,5 @@ def test_a_damaged_content_is_refused(tmp_path, wrong):
     path = tmp_path / "split.json"
     splits.split(before, settings()).save(str(path))
     path.write_text(json.dumps({**json.loads(path.read_text()), "content": wrong}))
-    with pytest.raises(errors.UserError, match="--init_from: expected .* as content"):
+    with pytest.raises(errors.UserError, match="--init_from: .*json: content: expected"):
         splits.read(str(path), "--init_from")

@@ -92,7 +92,7 @@ def test_errors_name_the_flag(changes, match):
     [
         ({"labels": 1300}, "--labels: expected at most the 1293 images"),  # 1437 without a tenth
         ({"validation": 0.0}, "--validation: .* 0 of 1437 labelled images is none.*validation/"),
-        ({"split_file": __file__}, "--split_file: .*found invalid JSON"),
+        ({"split_file": __file__}, "--split_file: .*not valid JSON"),
     ],
 )
 def test_what_sizes_tell_is_an_error_before_images_are_read(monkeypatch, changes, match):
@@ -140,29 +140,29 @@ def damaged(path, part, value):
 @pytest.mark.parametrize(
     "part, value, found",
     [
-        ("labeled", "abc", "'abc' as labeled"),
-        ("labeled", None, "None as labeled"),
-        ("unlabeled", {"0": 1}, "{'0': 1} as unlabeled"),
-        ("validation", [[0, 1], [2]], r"\[0, 1\] among the indices of validation"),
-        ("validation", [3, 1.0], "1.0 among the indices of validation"),
-        ("validation", ["7"], "'7' among the indices of validation"),
-        ("validation", [True], "True among the indices of validation"),
-        ("labeled", [5, -1, -2], "-1 among the indices of labeled"),
-        ("labeled", [10**30], "10000.* among the indices of labeled"),
-        ("hash", 5, "5 as hash"),
-        ("hash", None, "None as hash"),
+        ("labeled", "abc", "'abc'"),
+        ("labeled", None, "None"),
+        ("unlabeled", {"0": 1}, "{'0': 1}"),
+        ("validation", [[0, 1], [2]], r"\[0, 1\]"),
+        ("validation", [3, 1.0], "1.0"),
+        ("validation", ["7"], "'7'"),
+        ("validation", [True], "True"),
+        ("labeled", [5, -1, -2], "-1"),
+        ("labeled", [10**30], "10000"),
+        ("hash", 5, "5"),
+        ("hash", None, "None"),
     ],
 )
 def test_a_split_file_of_other_types_is_refused(tmp_path, part, value, found):
     damaged(tmp_path / "split.json", part, value)
-    with pytest.raises(errors.UserError, match=f"--split_file: expected .* found {found}"):
+    with pytest.raises(errors.UserError, match=f"split.json: {part}: expected .* found {found}"):
         splits.read(str(tmp_path / "split.json"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "5", "{", "[" * 100_000, "\0"])
 def test_a_split_file_that_is_none_is_refused(tmp_path, text):
     (tmp_path / "split.json").write_text(text)
-    with pytest.raises(errors.UserError, match="--split_file: expected .* found "):
+    with pytest.raises(errors.UserError, match="split.json: .*expected the split.json of a run"):
         splits.read(str(tmp_path / "split.json"))
 
 

@@ -35,7 +35,7 @@ def test_runs_that_cannot_be_compared_are_in_tables_of_their_own(tmp_path):
 
 def test_all_labels_are_as_many_as_there_were(tmp_path):
     folder = run_folders.write(tmp_path / "a", 0.1, labels=0)
-    pathlib.Path(folder, "result.json").write_text('{"test_error": 0.1, "labels": 77}')
+    pathlib.Path(folder, "result.json").write_text(run_folders.result(0.1, labels=77))
     (section,), _ = comparison.sections(run_folders.read(tmp_path)[0])
     assert section.lines[0].labels == 77
 

@@ -79,25 +79,31 @@ def test_what_cannot_be_used_is_named(tmp_path):
     (folder("tuned") / "search.json").write_text("{}")
     for name, text in (
         ("cut", '{"test_err'),
-        ("none", '{"test_error": null}'),
-        ("nan", '{"test_error": NaN}'),
+        ("none", run_folders.result(None)),
+        ("nan", run_folders.result(float("nan"))),
+        ("large", run_folders.result(7)),
+        ("text", run_folders.result("0.1")),
+        ("short", '{"test_error": 0.1}'),
         ("list", "[1]"),
     ):
         (folder(name) / "result.json").write_text(text)
     (folder("partial", steps=[5, 10]) / "result.json").unlink()
     (folder("flagless") / "flags.cfg").unlink()
     (folder("odd") / "flags.cfg").write_text("--labels=many\n")
+    (folder("empty") / "flags.cfg").write_text("")
     groups, problems = run_folders.read(tmp_path)
-    assert len(groups) == 1
+    (group,) = groups
+    assert group.results[0].folder.endswith("good") and group.results[0].commit is None
     assert {os.path.basename(problem.partition(":")[0]) for problem in problems} == {
-        *("cut", "none", "nan", "list", "partial", "flagless", "odd", "tuned")
+        *("cut", "none", "nan", "large", "text", "short", "list", "partial", "flagless"),
+        *("odd", "empty", "tuned", "good"),
     }
     assert any("at step 10 of 500,000" in problem for problem in problems)
 
 
 def test_a_result_without_a_readable_curve_counts_and_is_named(tmp_path):
     folder = run_folders.write(tmp_path / "a", 0.1, steps=[10])
-    for text in ("step,val_error\n10,zero\n", "step,val_error\n10,0.1,7\n"):
+    for text in ("step,seconds,val_error\n10,1,zero\n", "step,seconds\n10,1,7\n", "step\n1\n"):
         pathlib.Path(folder, "metrics.csv").write_text(text)
         ((group,), (problem,)) = run_folders.read(tmp_path)
         assert group.mean == pytest.approx(10) and "metrics.csv" in problem

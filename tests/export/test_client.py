@@ -10,12 +10,13 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 
-from export import client, serve, transport, warmup
+from export import answers, client, serve, transport, warmup
 from rat_tf import errors
 from rat_tf.data import headers
 from tests import runs
-from tests.data import hostile
+from tests.data import hostile, pictures
 from tests.export import loopback
 
 IMAGES = np.random.default_rng(1).integers(256, size=(5, 8, 8, 1), dtype=np.uint8)
@@ -63,6 +64,23 @@ def test_a_table_of_the_most_probable_classes(server, files, capsys):
     assert len(lines) == len(files)
 
 
+def test_a_turned_photo_and_a_webp_are_classified_as_in_training(server, tmp_path, capsys):
+    upright = pictures.smooth(8, 8, 1, seed=3)
+    upright = np.asarray(Image.fromarray(upright[..., 0]).convert("RGB"))
+    for name, options in (("turned.png", {"orientation": 6}), ("photo.webp", {"lossless": True})):
+        kind = {"png": "PNG", "webp": "WEBP"}[name.partition(".")[2]]
+        (tmp_path / name).write_bytes(pictures.file(Image.fromarray(upright), kind, **options))
+    model, address = server
+    client.main([str(tmp_path / "turned.png"), str(tmp_path / "photo.webp")], address, "digits")
+    grey = np.round(upright.astype(float) @ [[0.2989], [0.587], [0.114]]).astype(np.uint8)
+    row = model.signatures["serving_default"](tf.constant(grey[np.newaxis]))["probabilities"][0]
+    best = f"{int(np.argmax(row))} {np.max(row):6.1%}"
+    assert [best in line for line in capsys.readouterr().out.splitlines()] == [True, True]
+    (tmp_path / "half.webp").write_bytes((tmp_path / "photo.webp").read_bytes()[:40])
+    with pytest.raises(errors.UserError, match=r"half\.webp: expected an image, found a broken"):
+        client.main([str(tmp_path / "half.webp")], address, "digits")
+
+
 def test_status_and_signatures(server, capsys):
     client.main([], server[1], "digits")
     out = capsys.readouterr().out
@@ -98,7 +116,7 @@ def test_what_no_signature_takes_is_refused_and_the_server_lives(server):
         ("serving_default", {"images": IMAGES[0, 0, 0, 0]}),
         ("serving_default", {"images": IMAGES[:, :4]}),
     ):
-        with pytest.raises(transport.ServerError, match="refused the request for 'digits'"):
+        with pytest.raises(answers.ServerError, match="refused the request for 'digits'"):
             connection.predict(signature, inputs)
     assert connection.predict("class_names", {"classes": np.array([9])}).popitem()[1] == ["9"]
     for signature, name, array in (
