@@ -140,6 +140,10 @@ class TrainingFlags:
         smallest = applications.SMALLEST
         if applied and 0 < self.image_size < smallest:
             yield f"--image_size: expected {smallest} or more with {given}, got {self.image_size}"
+        if applied and self.adversary_scale not in (None, 1):
+            yield (
+                f"--adversary_scale: {given} takes images of one size, got {self.adversary_scale}"
+            )
         if self.sync_batch_norm:
             yield (
                 f"--sync_batch_norm: {given} has batch norm of its own, if any; a model of yours "

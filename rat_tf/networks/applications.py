@@ -30,8 +30,8 @@ def check(image_shape) -> None:
     height, width, _ = image_shape
     if min(height, width) < names.SMALLEST:
         raise ValueError(
-            f"expected images of {names.SMALLEST}x{names.SMALLEST} or larger, got {height}x{width}; "
-            f"--image_size={names.SMALLEST} enlarges them"
+            f"expected images of {names.SMALLEST}x{names.SMALLEST} or larger, got "
+            f"{height}x{width}; --image_size={names.SMALLEST} enlarges them"
         )
 
 

@@ -56,8 +56,8 @@ def read(path: str, allow_code: bool = False) -> Weights:
     with h5py.File(path, "r") as file:
         if "layer_names" not in file.attrs:
             raise ValueError(
-                f"{path} has no list of its layers; expected what model.save_weights('….h5') or "
-                "model.save('….keras') of Keras 2 writes, such as the files of keras.applications"
+                f"{path} has no list of its layers, as .weights.h5 files of Keras; expected a file "
+                "of model.save('….keras'), or weights in .h5 as keras.applications have them"
             )
         layers = []
         for name in map(_text, file.attrs["layer_names"]):

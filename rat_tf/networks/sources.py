@@ -93,7 +93,7 @@ def in_color(model: tf.keras.Model, image_shape) -> tf.keras.Model:
 
 
 def description(model: tf.keras.Model) -> str | None:
-    """A model in Keras' JSON; None if it has layers of the user's own, which Keras cannot rebuild."""
+    """A model in Keras' JSON; None if it has layers that Keras cannot rebuild, the user's own."""
 
     def whole():
         return json.dumps(tf.keras.saving.serialize_keras_object(model))

@@ -48,9 +48,7 @@ class Source:
             network = sources.rebuilt(self._described, self.config.seed, allow_code=True)
         else:
             network = self._build()
-        if self._first is not None:
-            copies.assign(network, self._first)
-        return self._frozen(network)
+        return self._completed(network)
 
     def keep(self, run: run_folder.Run) -> None:
         """Writes what the run folder keeps of a foreign network."""
@@ -102,7 +100,11 @@ class Source:
             found = backbone.read(path, self.config.allow_code)
         backbone.assign(network, found, path)
 
-    def _frozen(self, network) -> tf.keras.Model:
+    def _completed(self, network) -> tf.keras.Model:
+        """With its variables, their initial values, and some of them frozen."""
+        network(tf.zeros([1, *self.image_shape]))
+        if self._first is not None:
+            copies.assign(network, self._first)
         with network_files.errors_of("freeze", self.config.freeze):
             backbone.freeze(network, self.config.freeze)
         return network
@@ -142,7 +144,7 @@ class Kept(Source):
                 network = self._build()
             else:
                 network = self._of_module()
-        return self._frozen(network)
+        return self._completed(network)
 
     def _of_module(self) -> tf.keras.Model:
         """What the user's function returns, or, if that has changed, the one in the copy."""
@@ -165,7 +167,12 @@ class Kept(Source):
 def _check(network, image_shape, num_classes: int) -> None:
     """Refuses what is not a classifier of these images that gives logits."""
     checks.model(network)
-    checks.activation(network, from_logits=True)
+    try:
+        checks.activation(network, from_logits=True)
+    except ValueError:
+        raise ValueError(
+            "its last layer gives probabilities; expected logits, without the last activation"
+        ) from None
     try:
         outputs = network(tf.zeros([1, *image_shape]), training=False)
     except Exception as error:
@@ -176,11 +183,7 @@ def _check(network, image_shape, num_classes: int) -> None:
         ) from error
     shape = getattr(outputs, "shape", None)
     if shape is None or tuple(shape) != (1, num_classes):
-        found = (
-            type(outputs).__name__
-            if shape is None
-            else f"[batch, {', '.join(map(str, shape[1:]))}]"
-        )
+        found = type(outputs).__name__ if shape is None else f"outputs [batch, {shape[-1]}]"
         raise ValueError(f"expected logits [batch, {num_classes}], one per class, got {found}")
     if not network.trainable_variables:
         raise ValueError("it has no weights to train")

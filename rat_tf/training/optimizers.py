@@ -29,7 +29,7 @@ class Adam(tf.keras.optimizers.Adam):
         index = self._index_dict[key]
         rate = self.learning_rate
         if key in self._factors:
-            rate *= self._factors[key]
+            rate = rate * self._factors[key]
         step = tf.cast(self.iterations + 1, variable.dtype)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
