@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import scipy.stats
-
 from rat_tf import config as config_lib
+from rat_tf import escapes
 from rat_tf.data import headers
-from rat_tf.training import run_folder
+from rat_tf.training import intervals, run_folder
 from rat_tf.training import weights as weights_lib
 
 CARD = """# {name}
@@ -53,18 +52,18 @@ def text(
     height, width, channels = trained.image_shape
     supervised = not config.options.unlabeled
     return CARD.format(
-        name=name,
+        name=escapes.markdown(name),
         classes=len(trained.class_names),
         labels=f"from {counts['labeled']} labelled images"
         + ("" if supervised else f" and {counts['unlabeled']} unlabelled ones"),
         method=config.method,
-        dataset=config.dataset,
+        dataset=escapes.markdown(config.dataset),
         counts=", ".join(f"{count} {part}" for part, count in counts.items()) + " images",
         height=height,
         width=width,
         channels=channels,
         limit=headers.LIMIT,
-        class_names=", ".join(trained.class_names),
+        class_names=", ".join(map(escapes.markdown, trained.class_names)),
         split=f"seed {config.split_seed}, hash {result.get('split_hash', 'in split.json')}",
         transforms=f"`{config.used_transforms}`" if config.transforms else "none",
         network=config.network,
@@ -85,6 +84,6 @@ def test_error(result: dict, weights: str, images: int) -> str:
     error = result.get(names.get(weights, "test_error"))
     if error is None:
         return "not known: " + ("no test images" if result else "training is not finished")
+    low, high = intervals.wilson(error, images)
     wrong = round(error * images)
-    low, high = scipy.stats.binomtest(wrong, images).proportion_ci(0.95, "wilson")
     return f"{error:.2%}, 95 % interval {low:.2%} to {high:.2%} ({wrong} of {images} images)"

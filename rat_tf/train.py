@@ -30,12 +30,14 @@ def main(config: config_lib.Config) -> None:
     if not started:
         training.initial.check(config)
         training.network_files.check(config)
+    for text in config.warnings():
+        print(f"warning: {text}", file=sys.stderr)
 
     # Devices and data.
     cli.import_tensorflow_quietly()
     strategy = training.devices.prepare(config)
     images = run.load(config)
-    training.build.check_scale(config, images.labeled.image_shape)
+    training.build.check_images(config, images)
     if config.init_from and not started:
         training.initial.check_images(config, images)
     source = training.loop.network_of(config, run, images)

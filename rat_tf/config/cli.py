@@ -20,7 +20,7 @@ import textwrap
 
 from absl import flags
 
-from rat_tf import errors, fields
+from rat_tf import errors, escapes, fields, stack
 from rat_tf.config import flag_values, flagfiles, run_dirs, table
 
 STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
@@ -35,8 +35,15 @@ _ABOUT_FILES = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
     *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
 )
-# Harmless errors and warnings that TensorFlow 2.15 logs at every start.
-_STARTUP_NOISE = (b"Unable to register cu", b"TF-TRT Warning: Could not find TensorRT")
+# What TensorFlow logs at every start although nothing is wrong; the last two: without GPUs.
+_STARTUP_NOISE = (
+    b"Unable to register cu",
+    b"TF-TRT Warning: Could not find TensorRT",
+    b"All log messages before absl::InitializeLog()",
+    b"oneDNN custom operations are on",
+    b"Could not find cuda drivers",
+    b"failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR (303)",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +63,9 @@ class Parsed:
     def config(self) -> table.Config:
         """The `Config` of the training flags; --run_dir defaults to the last flagfile's name."""
         config = flag_values.to_config(self.values, self.given)
+        # Here and not in `Config`, so that runs of the other stack can be read.
+        if config.sampler == "resampler" and not stack.has("tensorflow_addons"):
+            raise errors.UserError(f"--sampler: {stack.NO_RESAMPLER}")
         if config.run_dir:
             return config
         flagfile = self.flagfiles[-1] if self.flagfiles else ""
@@ -159,8 +169,9 @@ def _use_utf8() -> None:
         os.environ.setdefault("PYTHONIOENCODING", shown)
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    # TensorFlow's C++ code lowers letters by the locale; the Turkish one has another small i.
-    locale.setlocale(locale.LC_CTYPE, "C")
+    if sys.flags.utf8_mode:  # otherwise Python's open() would follow
+        # TensorFlow's C++ code lowers letters by the locale; the Turkish one has another small i.
+        locale.setlocale(locale.LC_CTYPE, "C")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -210,7 +221,7 @@ def user_errors():
     try:
         yield
     except errors.UserError as error:
-        print(f"error: {errors.printable(str(error))}", file=sys.stderr)
+        print(f"error: {escapes.printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
@@ -245,6 +256,8 @@ def import_tensorflow_quietly() -> None:
         os.dup2(captured.fileno(), 2)
         try:
             import tensorflow
+
+            tensorflow.config.list_physical_devices()  # this is when it looks for GPUs
         finally:
             sys.stderr.flush()
             os.dup2(stderr, 2)
@@ -253,6 +266,7 @@ def import_tensorflow_quietly() -> None:
             for line in captured:
                 if not any(noise in line for noise in _STARTUP_NOISE):
                     os.write(2, line)
+    stack.check_keras()
     # Otherwise absl, which the commands use, would print every TensorFlow warning again.
     tensorflow.get_logger().setLevel("WARNING")
     tensorflow.get_logger().propagate = False

@@ -49,14 +49,14 @@ class TrainingFlags:
         group="Training",
     )
     iterations: int = fields.flag(500_000, "Training steps.", fields.positive, group="Training")
-    validate_every: int = fields.flag(
+    validate_every: fields.Steps = fields.steps(
         25_000,
-        "Steps between validations; must divide --iterations.",
-        fields.positive,
+        "Steps between validations; must divide --iterations. A share becomes the nearest divisor.",
+        low=1,
         group="Training",
     )
-    decay_at: int = fields.flag(
-        400_000, "Step at which the learning rate decays.", fields.positive, group="Training"
+    decay_at: fields.Steps = fields.steps(
+        400_000, "Step at which the learning rate decays.", low=1, group="Training"
     )
     decay: float = fields.flag(
         0.2, "Factor of the learning rate decay.", fields.positive, group="Training"
@@ -84,8 +84,8 @@ class TrainingFlags:
     )
     checkpoint_every: int = fields.flag(
         5_000,
-        "Steps between checkpoints and between points of the curves; must divide "
-        "--validate_every. Larger values are lowered to it.",
+        "Steps between checkpoints and between points of the curves; lowered to a divisor of "
+        "--validate_every.",
         fields.positive,
         group="Machine",
     )
@@ -99,7 +99,7 @@ class TrainingFlags:
     logical_devices: int = fields.flag(
         1,
         "Number of logical devices to split the CPU into, to test several replicas.",
-        fields.positive,
+        fields.between(1, 256),
         group="Machine",
     )
     jit_compile: bool = fields.flag(False, "Compile the training step with XLA.", group="Machine")
@@ -112,7 +112,7 @@ class TrainingFlags:
     sampler: str = fields.flag(
         "auto",
         "Bilinear sampling with tfa's CPU kernel (resampler) or plain TensorFlow (gather); auto: "
-        "gather on GPUs and with --jit_compile, otherwise resampler.",
+        "gather on GPUs, with --jit_compile and where tfa is not installed, otherwise resampler.",
         choices=("auto", *spec.SAMPLERS),
         group="Machine",
     )

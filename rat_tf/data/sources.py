@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from rat_tf import errors
+from rat_tf import errors, memory
 from rat_tf.data import cache, examples, listing, mapped, options
 from rat_tf.data.examples import Examples
 
@@ -21,6 +21,10 @@ class Source:
 
 def find(config: options.DataOptions) -> listing.Listing:
     """Finds the set that --dataset names."""
+    size = config.image_size
+    if size:  # resized as floating-point numbers
+        image = {f"an image of {size:,}×{size:,} pixels": 4 * size**2 * (config.channels or 1)}
+        memory.check(image, "use a smaller --image_size")
     if config.svhn_extra and config.dataset != "svhn":
         raise errors.UserError(
             f"--svhn_extra: expected --dataset=svhn, got --dataset={config.dataset}"
@@ -41,6 +45,10 @@ def find(config: options.DataOptions) -> listing.Listing:
 def read(found: listing.Listing, config: options.DataOptions) -> Source:
     """Reads the images into memory or, if they are too large, into the cache on disk."""
     fits = found.bytes <= config.memory_limit_gb * 1e9
+    if fits:
+        advice = "use a smaller --memory_limit_gb, which keeps them on disk, or --image_size"
+        memory.check({"the images": found.bytes}, advice)
+    skipped = []
 
     def read_part(name):
         parts = getattr(found, name)
@@ -48,20 +56,20 @@ def read(found: listing.Listing, config: options.DataOptions) -> Source:
             images = examples.read(parts, found.image_shape)
         else:
             images = mapped.read(parts, found.image_shape, cache.folder(config))
-        listing.leave_out(images.skipped, config)
+        skipped.extend(images.skipped)
+        if not config.skip_broken:  # before any more are read
+            listing.leave_out(skipped, config)
         if images.skipped and not len(images):
             raise errors.UserError(
                 f"--dataset={config.dataset}: expected images in {name}/, found "
                 f"{len(images.skipped)} broken files"
             )
-        return images
+        naming = examples.naming(parts, images.skipped, f"{config.dataset}/{name}")
+        return dataclasses.replace(images, name=naming)
 
-    return Source(
-        read_part("train"),
-        _labeled(read_part("validation")),
-        _labeled(read_part("test")),
-        found.class_names,
-    )
+    parts = [read_part("train"), *(_labeled(read_part(name)) for name in ("validation", "test"))]
+    listing.leave_out(skipped, config)
+    return Source(*parts, found.class_names)
 
 
 def load(config: options.DataOptions) -> Source:
@@ -71,3 +79,14 @@ def load(config: options.DataOptions) -> Source:
 def _labeled(found: Examples) -> Examples:
     """Only the images with a label; those of ImageNet's test set, for one, have none."""
     return found.take(np.flatnonzero(found.labels != examples.UNLABELED))
+
+
+def is_grey(found: Examples, count: int = 200) -> bool:
+    """Whether the three channels of an image are equal, in `count` images from all over the set."""
+    if not len(found) or found.image_shape[-1] != 3:
+        return False
+    for index in np.linspace(0, len(found) - 1, min(count, len(found))).astype(int):
+        image = found.pixels[found.rows[index]]
+        if (image != image[..., :1]).any():
+            return False
+    return True

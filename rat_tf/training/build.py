@@ -7,8 +7,8 @@ from rat_tf import data, errors, schedules, transforms
 from rat_tf.data import augment, preprocess
 from rat_tf.methods import base
 from rat_tf.networks import backbone, guard
+from rat_tf.training import footprint, network_files, optimizers
 from rat_tf.training import network as network_lib
-from rat_tf.training import network_files, optimizers
 from rat_tf.transforms import sampling
 
 
@@ -17,11 +17,18 @@ def build(
 ) -> base.Method:
     """The compiled model with all its variables; its network from a `source`, if one is given."""
     shape = images.labeled.image_shape
-    check_scale(config, shape)
+    check_images(config, images)
     preprocessing = preprocess.build(config, images)
     source = source or network_lib.Source(config, shape, len(images.class_names))
     model = method(config, source, preprocessing)
     return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
+
+
+def check_images(config: config_lib.Config, images: data.Data) -> None:
+    """Refuses images that the network cannot train on: too large, or not divisible."""
+    shape = images.labeled.image_shape
+    footprint.check(config, shape, len(images.class_names))
+    check_scale(config, shape)
 
 
 def check_scale(config: config_lib.Config, image_shape) -> None:
@@ -62,7 +69,7 @@ def transform(config: config_lib.Config) -> transforms.Composite:
 
 def compiled(model: base.Method, config: config_lib.Config, example) -> base.Method:
     """Compiles the model and creates its variables with an `example` batch of images."""
-    rate = schedules.LearningRate(config.learning_rate, config.decay_at, config.decay)
+    rate = schedules.LearningRate(config.learning_rate, int(config.decay_at), config.decay)
     optimizer = optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay or None)
     model.compile(
         optimizer,
@@ -71,8 +78,9 @@ def compiled(model: base.Method, config: config_lib.Config, example) -> base.Met
     )
     for network in model.candidates.values():
         network(example)
-    with network_files.errors_of("network", config.network):
-        guard.verify(model.network, example)
+    if not guard.is_told(model.network):
+        with network_files.errors_of("network", config.network):
+            guard.verify(model.network, example)
     model.looked_at = True
     if config.adversary_scale not in (None, 1):
         _check_pooled(model.network, config, example)

@@ -6,7 +6,7 @@ from rat_tf import fields
 from rat_tf.methods.options import base, rat
 
 
-@base.register("mixmatch", "mixmatch:MixMatch")
+@base.register("mixmatch", "mixmatch:MixMatch", "MixMatch")
 class MixMatch(rat.Mixing, base.SemiSupervised):
     """sharpened mean predictions as labels, and Mixup"""
 
@@ -15,7 +15,7 @@ class MixMatch(rat.Mixing, base.SemiSupervised):
     ema_decay: float = 0.999
     evaluate: str = "teacher"
     consistency: float = 75.0
-    consistency_rampup: int = 16_384
+    consistency_rampup: fields.Steps = 16_384
     mixup: bool = True
     sharpening: float = fields.flag(
         0.5, "Temperature T that sharpens the guessed labels; 1: no sharpening.", fields.positive
@@ -23,7 +23,7 @@ class MixMatch(rat.Mixing, base.SemiSupervised):
     augmentations: int = fields.flag(
         2,
         "K, the number of augmented copies of an unlabelled image to average over.",
-        fields.at_least(1),
+        fields.between(1, base.MAX_PASSES),
     )
 
     def arguments(self):

@@ -37,8 +37,8 @@ class Transforming(Mixing, targets.Targeting):
         f"Transformations with their ε, in the order of application: {', '.join(spec.NAMES)}.",
         parse=spec.Spec.parse,
     )
-    epsilon_rampup: int = fields.flag(
-        0, "Steps over which ε ramps up (paper: 400000); 0: no ε-rampup.", fields.at_least(0)
+    epsilon_rampup: fields.Steps = fields.steps(
+        0, "Steps over which ε ramps up (paper: 400000); 0: no ε-rampup."
     )
     epsilon_draw: str = fields.flag(
         EPSILON_DRAWS[0],
@@ -49,10 +49,9 @@ class Transforming(Mixing, targets.Targeting):
     entropy_multiplier: float = fields.flag(
         0.06, "Weight of the entropy of unlabelled predictions.", fields.at_least(0)
     )
-    entropy_rampup: int = fields.flag(
+    entropy_rampup: fields.Steps = fields.steps(
         0,
         "Steps over which the weight of the entropy ramps up, like λ; 0: no ramp, as in the paper.",
-        fields.at_least(0),
     )
     separate_statistics: bool = fields.flag(
         False,
@@ -123,7 +122,7 @@ class Searching(Transforming):
     candidates: int = fields.flag(
         CANDIDATES,
         "Number of candidates of --adversary=worst_of and both; each costs a forward pass.",
-        fields.at_least(1),
+        fields.between(1, base.MAX_PASSES),
     )
     adversary_share: float = fields.flag(
         1.0,
@@ -137,7 +136,9 @@ class Searching(Transforming):
         "ξ, the step of the finite difference: a number, or a multiple of ε such as 0.5eps.",
         parse=spec.Xi.parse,
     )
-    power_iterations: int = fields.flag(1, "Inner gradients per step.", fields.at_least(1))
+    power_iterations: int = fields.flag(
+        1, "Inner gradients per step.", fields.between(1, base.MAX_PASSES)
+    )
     ascent: str = fields.flag(
         "paper",
         "How a gradient becomes a direction: normalised (paper), or the maximiser in the "
@@ -171,7 +172,7 @@ class Warping(base.Options):
     )
 
 
-@base.register("rat", "rat:RAT")
+@base.register("rat", "rat:RAT", "RAT")
 class RAT(Warping, Searching):
     """the worst transformations, found by Algorithm 1"""
 
@@ -195,7 +196,7 @@ class RAT(Warping, Searching):
         return {**super().arguments(), "adversary_scale": self.adversary_scale}
 
 
-@base.register("vat", "rat:RAT")
+@base.register("vat", "rat:RAT", "VAT")
 class VAT(Searching):
     """RAT with the noise of --transforms alone"""
 
@@ -209,6 +210,6 @@ class VAT(Searching):
         return self.transforms.only("noise")
 
 
-@base.register("random", "rat:RAT")
+@base.register("random", "rat:RAT", "Random Transformation")
 class Random(Warping, Transforming):
     """the same transformations and ε without the search"""
