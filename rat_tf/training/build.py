@@ -7,13 +7,13 @@ from rat_tf import data, errors, schedules, transforms
 from rat_tf.data import augment, preprocess
 from rat_tf.methods import base
 from rat_tf.networks import backbone, guard
-from rat_tf.training import footprint, network_files, optimizers
+from rat_tf.training import footprint, kept_network, network_files, optimizers
 from rat_tf.training import network as network_lib
 from rat_tf.transforms import sampling
 
 
 def build(
-    config: config_lib.Config, images: data.Data, source: network_lib.Source | None = None
+    config: config_lib.Config, images: data.Data, source: kept_network.Network | None = None
 ) -> base.Method:
     """The compiled model with all its variables; its network from a `source`, if one is given."""
     shape = images.labeled.image_shape
@@ -42,7 +42,7 @@ def check_scale(config: config_lib.Config, image_shape) -> None:
         )
 
 
-def method(config: config_lib.Config, source: network_lib.Source, preprocessing) -> base.Method:
+def method(config: config_lib.Config, source: kept_network.Network, preprocessing) -> base.Method:
     """The model of a config, not yet compiled, behind a `preprocessing` layer."""
     options = config.options
     arguments = options.arguments()

@@ -14,7 +14,7 @@ from rat_tf.data import strata, streams
 from rat_tf.methods import base
 from rat_tf.networks import guard
 from rat_tf.plots import run as plots
-from rat_tf.training import build, checkpoints, initial, network, run_folder, weights
+from rat_tf.training import build, checkpoints, initial, kept_network, network, run_folder, weights
 from rat_tf.training import callbacks as callbacks_lib
 
 EXAMINED = 64  # unlabelled images on which the adversary is examined
@@ -26,7 +26,7 @@ def fit(
     images: data.Data,
     strategy,
     worker: int = 0,
-    source: network.Source | None = None,
+    source: kept_network.Network | None = None,
     callbacks=(),
 ):
     """Trains from the last checkpoint to the end, without using the test set.
@@ -77,11 +77,11 @@ def fit(
     return model, checkpoint
 
 
-def network_of(config, run: run_folder.Run, images: data.Data) -> network.Source:
+def network_of(config, run: run_folder.Run, images: data.Data) -> kept_network.Network:
     """The network: of the user's files, or, once there is a checkpoint, as the run has kept it."""
     shape, classes = images.labeled.image_shape, len(images.class_names)
     if weights.steps(run.checkpoints):
-        return network.Kept(run, config, shape, classes, config.allow_code)
+        return kept_network.Kept(run, config, shape, classes, config.allow_code)
     return network.Source(config, shape, classes)
 
 

@@ -12,8 +12,7 @@ import tensorflow as tf
 from rat_tf import errors
 from rat_tf.data import preprocess
 from rat_tf.networks import copies
-from rat_tf.training import network as network_lib
-from rat_tf.training import run_folder
+from rat_tf.training import kept_network, run_folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +46,7 @@ def load(run: run_folder.Run, weights: str, allow_code: bool = False) -> Trained
         preprocessing = preprocess.build(config)
         preprocessing.build((None, *image_shape))
         classes = len(described["class_names"])
-        network = network_lib.Kept(run, config, image_shape, classes, allow_code).make()
+        network = kept_network.Kept(run, config, image_shape, classes, allow_code).make()
         network(preprocessing(tf.zeros([1, *image_shape], tf.uint8)))
     finally:
         tf.keras.mixed_precision.set_global_policy(policy)

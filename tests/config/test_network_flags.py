@@ -40,12 +40,12 @@ def test_what_does_not_go_together_is_refused(flags, message):
         config_lib.Config(**flags)
 
 
-def test_flags_of_a_run_are_read_wherever_the_files_are_now():
+def test_flags_of_a_run_are_read_wherever_the_files_are_now(tmp_path):
     config = config_lib.Config(network="gone/model.keras", pretrained="gone.h5")
     text = config.flagfile()
     assert "--network=gone/model.keras\n" in text and "--pretrained=gone.h5\n" in text
-    values = flag_values.of_arguments(text.splitlines())
-    assert flag_values.to_config(values) == config
+    (tmp_path / "flags.cfg").write_text(text)
+    assert flag_values.config_of_file(str(tmp_path / "flags.cfg")) == config
 
 
 @pytest.mark.parametrize(
