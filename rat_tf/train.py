@@ -51,7 +51,7 @@ def main(config: config_lib.Config, choice=None, began: float = 0.0) -> None:
         print(f"warning: {text}", file=sys.stderr)
     strategy = training.devices.prepare(config)
     images = run.load(config)
-    training.build.check_scale(config, images.labeled.image_shape)
+    training.build.check_images(config, images)
     if config.init_from and not started:
         training.initial.check_images(config, images)
     worker = training.devices.worker_index(strategy)

@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "choice",
         "devices",
         "evaluation",
+        "footprint",
         "initial",
         "loop",
         "opening",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import data, files
-from rat_tf.data import streams
+from rat_tf.data import strata, streams
 from rat_tf.methods import base
 from rat_tf.plots import run as plots
 from rat_tf.training import build, checkpoints, initial, opening, progress, run_folder
@@ -77,9 +78,10 @@ def fit(
 
 
 def examined_images(images: data.Data):
-    """The unlabelled images on which the adversary is examined."""
+    """The unlabelled images on which the adversary is examined: a sample from the whole pool."""
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
-    return pool.take(slice(EXAMINED)).images
+    # Labels of the pool, if the set has them, are not looked at.
+    return pool.take(strata.sample(np.zeros(len(pool), int), EXAMINED)).images
 
 
 def train(
@@ -99,12 +101,18 @@ def train(
         "split_seed": config.split_seed,
         "iterations": config.iterations,
         "split_hash": images.split.digest,
+        "validation_images": len(images.validation),
+        "test_images": len(images.test),
         **evaluate(model, checkpoint, images.test, config.monitor()),
         "seconds": rows[-1]["seconds"],
         "images_per_second": sum(config.batch_sizes) * config.iterations / rows[-1]["seconds"],
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
-    plots.summary(run.summary, rows, examined, f"{run.folder}: {run_folder.verdict(result)}")
+    for key in ("before", "after") if examined else ():
+        examined[key] = [images.class_names[number] for number in examined[key]]
+    title = f"{config.title}: {run_folder.verdict(result)}"
+    best = result["best_step"], result["best_validation_error"]
+    plots.summary(run.summary, rows, examined, title, best)
     files.write(run.result, json.dumps(result, indent=2) + "\n")
     return result
 
