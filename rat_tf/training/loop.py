@@ -150,7 +150,7 @@ def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
 
     def of_worker(context):
         local = context.num_replicas_in_sync // context.num_input_pipelines
-        return streams.training(
+        dataset = streams.training(
             images.labeled,
             images.unlabeled,
             *config.batch_sizes,
@@ -160,5 +160,8 @@ def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
             first_replica=local * context.input_pipeline_id,
             all_replicas=context.num_replicas_in_sync,
         )
+        if config.class_weights == "balanced":
+            dataset = streams.weighted(dataset, streams.balanced(images.labeled.labels))
+        return dataset
 
     return strategy.distribute_datasets_from_function(of_worker)
