@@ -35,9 +35,9 @@ class TrainingFlags:
     budget: str = fields.flag(
         "",
         "How long to train: 90s, 10m, 2h, 1d. The number of steps follows from a short "
-        "measurement. Without --flagfile, and always for a folder, flags that are not given come from a preset "
-        "in configs/folder/ that fits the images, the device and the time (default there: 30m); "
-        "none: no preset and no measurement.",
+        "measurement. Without --flagfile, flags that are not given come from a preset in "
+        "configs/folder/ that fits the images, the device and the time; for a folder also without "
+        "--budget, which is then 30m. none: no preset and no measurement.",
         fields.expect(
             lambda text: text in ("", NO_BUDGET) or seconds(text) > 0, "a time such as 10m or 2h"
         ),
