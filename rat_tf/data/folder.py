@@ -37,7 +37,10 @@ def _part(files: Sequence[tuple[str, int]], first, config) -> examples.Part:
     def key():
         # A broken link has only its own stat.
         stats = [os.stat(file, follow_symlinks=os.path.exists(file)) for file, _ in files]
-        return repr([(*item, stat.st_size, stat.st_mtime_ns) for item, stat in zip(files, stats)])
+        # "upright": files decoded before EXIF rotation was applied are others.
+        return "upright " + repr(
+            [(*item, stat.st_size, stat.st_mtime_ns) for item, stat in zip(files, stats)]
+        )
 
     return examples.Part(
         len(files),
