@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.training import build, callbacks, network, run_folder, weights
+from rat_tf.training import build, network, progress, run_folder, weights
 from tests import runs
 from tests.networks import foreign
 
@@ -39,14 +39,14 @@ def train(run_dir, flags=SUPERVISED, **changes):
 
 def stopped_at(step, monkeypatch):
     """Sends this process a signal after a step."""
-    shown = callbacks.Progress.on_train_batch_end
+    shown = progress.Progress.on_train_batch_end
 
     def signalled(self, batch, logs=None):
         shown(self, batch, logs)
         if self.model.optimizer.iterations == step:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr(callbacks.Progress, "on_train_batch_end", signalled)
+    monkeypatch.setattr(progress.Progress, "on_train_batch_end", signalled)
 
 
 def test_a_run_needs_the_users_files_only_to_begin(module, tmp_path, monkeypatch):
