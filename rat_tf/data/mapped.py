@@ -72,7 +72,7 @@ def remembered(parts: Sequence[examples.Part], shape, cache_dir: str) -> example
         try:
             _keep(found, folder)
             kept = (
-                f"they are kept in {folder} for the next start ({found.pixels.nbytes / 1e9:.2f} GB)"
+                f"they are kept in {folder} for the next start ({found.pixels.nbytes / 1e6:,.0f} MB)"
             )
         except OSError as error:
             kept = f"they cannot be kept in {folder}: {error.strerror or error}"
