@@ -68,9 +68,12 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     files.write(path["report.json"], json.dumps(report, indent=2) + "\n")
     files.write(path["per_class.csv"], files.csv_text(table, table[0]))
     confusion = measure.confusion(logits, examples.labels, len(loaded.class_names))
-    plots.evaluation.confusion(path["confusion.png"], confusion, loaded.class_names)
+    title = "{}\nerror {error:.2%} of {images:,} images".format(config.title, **report)
+    plots.evaluation.confusion(path["confusion.png"], confusion, loaded.class_names, title)
     bins = measure.reliability(logits, examples.labels)
-    plots.evaluation.calibration(path["calibration.png"], bins)
+    title = "{}\nexpected calibration error {calibration_error:.2%}, {images:,} images"
+    title = title.format(config.title, **report)
+    plots.evaluation.calibration(path["calibration.png"], bins, title)
 
     # Robustness to every transformation.
     indices = data.strata.sample(examples.labels, images)
@@ -78,7 +81,11 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     padding = config.padding or "zeros"
     curves = measure.robustness(trained, subset.images, subset.labels, logits[indices], padding)
     files.write(path["robustness.csv"], files.csv_text(curves, curves[0]))
-    plots.evaluation.robustness(path["robustness.png"], curves)
+    used = config.used_transforms
+    title = f"{config.title}: error and KL under transformations, {len(subset):,} images"
+    plots.evaluation.robustness(
+        path["robustness.png"], curves, used.epsilons if used else {}, title
+    )
     print(
         f"robustness curves: {len(subset):,} images, the same shares of the classes; error without "
         f"a transformation {curves[0]['error']:.2%}"

@@ -14,7 +14,6 @@ end; the exit status is 2 only if none could be read.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import os
 import sys
@@ -23,7 +22,7 @@ import time
 import tqdm
 
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files, prediction, training
+from rat_tf import errors, escapes, fields, files, prediction, training
 from rat_tf.config import cli
 
 MAX_NAMED = 10  # files that are named at the end
@@ -55,38 +54,31 @@ def main(parsed: cli.Parsed) -> None:
     cli.import_tensorflow_quietly()
 
     # The classifier and the images.
-    problems: list[str] = []
     if flags.model_dir:
         classifier = prediction.classifier.Exported(flags.model_dir)
     else:
         classifier = prediction.classifier.OfRun(flags.run_dir, flags.weights)
-    if flags.pool:
-        run = training.run_folder.Run(flags.run_dir)
-        changes = {"data_dir": flags.data_dir} if flags.data_dir else {}
-        found = prediction.pools.load(run, run.config(**changes)).unlabeled
-        batches, total = prediction.inputs.of_examples(found, classifier.batch), len(found)
-    else:
-        names = prediction.inputs.find(parsed.rest)
-        shape, total = classifier.image_shape, len(names)
-        batches = prediction.inputs.of_files(names, shape, classifier.batch, problems)
+    problems: list[str] = []
+    batches, total = images_of(flags, parsed.rest, classifier, problems)
 
     # Predictions, written as they come.
     started, done = time.monotonic(), 0
     bar = tqdm.tqdm(total=total, unit=" images", disable=None)
     with files.writing(flags.output) as temporary, bar:
-        with open(temporary, "x", encoding="utf-8", newline="") as file:
-            table = csv.DictWriter(file, prediction.table.COLUMNS, lineterminator="\n")
-            table.writeheader()
+        with open(temporary, "x", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(files.csv_text([], prediction.table.COLUMNS))
             for some, images in batches:
                 if some:
                     found = classifier.outputs(images, done, flags.stability_draws, flags.seed)
                     columns = (classifier.class_names, found.probabilities, found.stability)
-                    table.writerows(prediction.table.rows(some, *columns))
+                    rows = prediction.table.rows(some, *columns)
+                    file.write(files.csv_text(rows, prediction.table.COLUMNS, header=False))
                 done += len(some)
                 bar.update(done + len(problems) - bar.n)
-        report(problems)
         if not done:
+            report(problems)
             raise errors.UserError(f"none of the {total} images could be read; nothing was written")
+    report(problems)
     seconds = time.monotonic() - started
     print(f"{done:,} images in {seconds:.0f} s; predictions in {flags.output}")
 
@@ -114,11 +106,26 @@ def check(flags: Flags, paths, given) -> None:
         )
 
 
+def images_of(flags: Flags, paths, classifier, problems: list[str]):
+    """Batches of names and images, and the number of images."""
+    size = classifier.batch
+    if not flags.pool:
+        names = prediction.inputs.find(paths)
+        return prediction.inputs.of_files(names, classifier.image_shape, size, problems), len(names)
+    run = training.run_folder.Run(flags.run_dir)
+    config = run.config(**({"data_dir": flags.data_dir} if flags.data_dir else {}))
+    pool = prediction.pools.load(run, config).unlabeled
+    if not len(pool):
+        raise errors.UserError(f"--pool=unlabeled: {flags.run_dir} has no unlabelled images")
+    return prediction.inputs.of_examples(pool, size), len(pool)
+
+
 def report(problems: list[str]) -> None:
     """Lists files that could not be read."""
     if problems:
         more = len(problems) - MAX_NAMED
-        lines = [f"left out {len(problems)} files:", *problems[:MAX_NAMED]]
+        lines = [f"left out {len(problems)} files:"]
+        lines += [escapes.printable(problem) for problem in problems[:MAX_NAMED]]
         print("\n  ".join(lines + [f"and {more} more"] * (more > 0)), file=sys.stderr)
 
 

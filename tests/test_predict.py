@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import numpy as np
 import pytest
@@ -152,3 +153,17 @@ def test_wrong_uses(finished_run, photos, tmp_path, flags, match):
     status, out, err = runs.command("rat_tf.predict", f"--output={tmp_path / 'x.csv'}", *flags)
     assert (status, out) == (2, "") and match in err
     assert not list(tmp_path.iterdir())
+
+
+def test_names_that_are_not_utf8(finished_run, photos, tmp_path):
+    image = next((photos[0] / "deep").iterdir()).read_bytes()
+    odd = tmp_path / "in" / os.fsdecode(b"caf\xe9.png")
+    odd.parent.mkdir()
+    try:
+        odd.write_bytes(image)
+    except OSError:
+        pytest.skip("a file system of UTF-8 names only")
+    output = tmp_path / "out.csv"
+    flags = [f"--run_dir={finished_run}", f"--output={output}", "--stability_draws=0"]
+    assert runs.command("rat_tf.predict", *flags, tmp_path / "in")[0] == 0
+    assert table(output)[0]["file"].endswith(r"caf\udce9.png")

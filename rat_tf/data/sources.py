@@ -43,7 +43,7 @@ def find(config: options.DataOptions) -> listing.Listing:
 
 
 def read(found: listing.Listing, config: options.DataOptions) -> Source:
-    """Reads the images into memory or, if they are too large, into the cache on disk."""
+    """Reads the images into memory, or from the cache on disk what is large or slow to decode."""
     fits = found.bytes <= config.memory_limit_gb * 1e9
     if fits:
         advice = "use a smaller --memory_limit_gb, which keeps them on disk, or --image_size"
@@ -52,7 +52,9 @@ def read(found: listing.Listing, config: options.DataOptions) -> Source:
 
     def read_part(name):
         parts = getattr(found, name)
-        if fits:
+        if fits and config.dataset.startswith("folder:"):  # photos take long to decode
+            images = mapped.remembered(parts, found.image_shape, cache.folder(config))
+        elif fits:
             images = examples.read(parts, found.image_shape)
         else:
             images = mapped.read(parts, found.image_shape, cache.folder(config))

@@ -50,19 +50,28 @@ def describe(logits, labels) -> dict:
 def reliability(logits, labels, count: int = 15) -> list[dict]:
     """Confidence and accuracy in `count` equal bins of confidence; empty bins left out.
 
-    The expected calibration error is Σ share · |accuracy - confidence| (Guo et al., 2017).
+    `low` and `high` are Wilson's 95 % interval of the accuracy. The expected calibration error is
+    Σ share · |accuracy - confidence| (Guo et al., 2017).
     """
     confidence = scipy.special.softmax(logits.astype(np.float64), axis=-1).max(-1)
     correct = logits.argmax(-1) == labels
     index = np.minimum((confidence * count).astype(int), count - 1)
-    return [
-        {
-            "share": float(np.mean(index == i)),
-            "confidence": float(confidence[index == i].mean()),
-            "accuracy": float(correct[index == i].mean()),
-        }
-        for i in np.unique(index)
-    ]
+    bins = []
+    for i in np.unique(index):
+        chosen = index == i
+        right, images = int(correct[chosen].sum()), int(chosen.sum())
+        interval = scipy.stats.binomtest(right, images).proportion_ci(0.95, "wilson")
+        bins.append(
+            {
+                "images": images,
+                "share": images / len(labels),
+                "confidence": float(confidence[chosen].mean()),
+                "accuracy": right / images,
+                "low": interval.low,
+                "high": interval.high,
+            }
+        )
+    return bins
 
 
 def confusion(logits, labels, num_classes: int) -> np.ndarray:

@@ -92,7 +92,11 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
         "images_per_second": sum(config.batch_sizes) * config.iterations / rows[-1]["seconds"],
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
-    plots.summary(run.summary, rows, examined, f"{run.folder}: {run_folder.verdict(result)}")
+    for key in ("before", "after") if examined else ():
+        examined[key] = [images.class_names[number] for number in examined[key]]
+    title = f"{config.title}: {run_folder.verdict(result)}"
+    best = result["best_step"], result["best_validation_error"]
+    plots.summary(run.summary, rows, examined, title, best)
     files.write(run.result, json.dumps(result, indent=2) + "\n")
     return result
 
@@ -130,7 +134,7 @@ def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
 
     def of_worker(context):
         local = context.num_replicas_in_sync // context.num_input_pipelines
-        return streams.training(
+        dataset = streams.training(
             images.labeled,
             images.unlabeled,
             *config.batch_sizes,
@@ -140,5 +144,8 @@ def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
             first_replica=local * context.input_pipeline_id,
             all_replicas=context.num_replicas_in_sync,
         )
+        if config.class_weights == "balanced":
+            dataset = streams.weighted(dataset, streams.balanced(images.labeled.labels))
+        return dataset
 
     return strategy.distribute_datasets_from_function(of_worker)

@@ -13,8 +13,8 @@ MAX_PASSES = 1000  # of the network in one step: each is a part of TensorFlow's 
 REGISTRY: dict[str, type[Options]] = {}
 
 
-def register(name: str, model: str):
-    """Class decorator: registers options as the method that flags call `name`.
+def register(name: str, model: str, title: str = ""):
+    """Class decorator: registers options as the method that flags call `name`, figures `title`.
 
     `model` is the class that trains with them: "<module of rat_tf.methods>:<class>". The docstring
     of the options is what --help says of the method.
@@ -23,6 +23,7 @@ def register(name: str, model: str):
     def decorate(cls):
         cls = dataclasses.dataclass(frozen=True)(fields.inherit(cls))
         cls.model = model
+        cls.title = title or name
         REGISTRY[name] = cls
         return cls
 
@@ -57,7 +58,16 @@ class Options:
         group="Training",
     )
 
+    class_weights: str = fields.flag(
+        "none",
+        "Weights of labelled images in the loss: none, or balanced, images / (classes · images of "
+        "the class), so that every class counts the same.",
+        choices=("none", "balanced"),
+        group="Training",
+    )
+
     model: ClassVar[str]
+    title: ClassVar[str]
     #: Whether training uses unlabelled images; if not, the whole batch is labelled.
     unlabeled: ClassVar[bool] = True
     #: Whether Algorithm 1 searches for the transformations.

@@ -6,7 +6,7 @@ from rat_tf import fields
 from rat_tf.methods.options import base, rat
 
 
-@base.register("mixmatch", "mixmatch:MixMatch")
+@base.register("mixmatch", "mixmatch:MixMatch", "MixMatch")
 class MixMatch(rat.Mixing, base.SemiSupervised):
     """sharpened mean predictions as labels, and Mixup"""
 
@@ -25,6 +25,11 @@ class MixMatch(rat.Mixing, base.SemiSupervised):
         "K, the number of augmented copies of an unlabelled image to average over.",
         fields.between(1, base.MAX_PASSES),
     )
+
+    def clashes(self):
+        if self.class_weights != "none":
+            yield f"--class_weights: not used with mixed labels, got {self.class_weights}"
+        yield from super().clashes()
 
     def arguments(self):
         return {

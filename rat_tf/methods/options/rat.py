@@ -26,6 +26,8 @@ class Mixing(base.Options):
         yield from super().clashes()
         if not self.mixup and self.mixup_alpha not in (None, MIXUP_ALPHA):
             yield f"--mixup_alpha: not used without --mixup, got {self.mixup_alpha}"
+        if self.mixup and self.class_weights != "none":
+            yield f"--class_weights: not used with mixed labels, got {self.class_weights}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,7 +174,7 @@ class Warping(base.Options):
     )
 
 
-@base.register("rat", "rat:RAT")
+@base.register("rat", "rat:RAT", "RAT")
 class RAT(Warping, Searching):
     """the worst transformations, found by Algorithm 1"""
 
@@ -196,7 +198,7 @@ class RAT(Warping, Searching):
         return {**super().arguments(), "adversary_scale": self.adversary_scale}
 
 
-@base.register("vat", "rat:RAT")
+@base.register("vat", "rat:RAT", "VAT")
 class VAT(Searching):
     """RAT with the noise of --transforms alone"""
 
@@ -210,6 +212,6 @@ class VAT(Searching):
         return self.transforms.only("noise")
 
 
-@base.register("random", "rat:RAT")
+@base.register("random", "rat:RAT", "Random Transformation")
 class Random(Warping, Transforming):
     """the same transformations and ε without the search"""
