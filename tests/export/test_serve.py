@@ -144,6 +144,7 @@ def test_the_image_is_that_of_the_stack_that_exported_the_newest_version(model):
     for version, tag in ((9, "2.15.1"), (10, "2.21.0")):
         assets = model / str(version) / "assets"
         assets.mkdir(parents=True)
+        (assets.parent / "saved_model.pb").touch()
         (assets / "tf_serving.txt").write_text(f"{tag}\n")
         _, docker = serve.configure(str(model), protocol.NAME, 8500, 8501)
         assert f"tensorflow/serving:{tag}" in docker
