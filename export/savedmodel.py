@@ -16,9 +16,9 @@ import sys
 import tempfile
 
 import export
-from export import versions
+from export import protocol, versions
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files, records, training
+from rat_tf import errors, fields, files, records, stack, training
 from rat_tf.config import cli
 
 
@@ -66,6 +66,7 @@ def main(
                 "class_names.txt": "".join(f"{label}\n" for label in trained.class_names),
                 "model_card.md": export.card.text(name, run, config, trained, weights),
                 "flags.cfg": training_flags,
+                protocol.SERVER_FILE: f"{stack.server()}\n",
             }
             for file_name, text in texts.items():
                 files.write(os.path.join(folder, file_name), text)
