@@ -12,6 +12,7 @@ from rat_tf import config as config_lib
 from rat_tf import data, files
 from rat_tf.data import strata, streams
 from rat_tf.methods import base
+from rat_tf.plots import canvas
 from rat_tf.plots import run as plots
 from rat_tf.training import build, checkpoints, initial, opening, progress, run_folder
 from rat_tf.training import callbacks as callbacks_lib
@@ -109,7 +110,7 @@ def train(
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
     for key in ("before", "after") if examined else ():
-        examined[key] = [images.class_names[number] for number in examined[key]]
+        examined[key] = [canvas.drawable(images.class_names)[number] for number in examined[key]]
     title = f"{config.title}: {run_folder.verdict(result)}"
     best = result["best_step"], result["best_validation_error"]
     plots.summary(run.summary, rows, examined, title, best)
