@@ -42,6 +42,7 @@ def main(config: config_lib.Config, choice=None, began: float = 0.0) -> None:
     started = os.path.exists(run.flags)
     if not started:
         training.initial.check(config)
+        training.network_files.check(config)
 
     # Devices and data.
     cli.import_tensorflow_quietly()
@@ -54,6 +55,7 @@ def main(config: config_lib.Config, choice=None, began: float = 0.0) -> None:
     training.build.check_images(config, images)
     if config.init_from and not started:
         training.initial.check_images(config, images)
+    source = training.loop.network_of(config, run, images)
     worker = training.devices.worker_index(strategy)
     if worker == 0:
         print(training.opening.of_data(images), flush=True)
@@ -67,7 +69,7 @@ def main(config: config_lib.Config, choice=None, began: float = 0.0) -> None:
     # Training, and the test error at the best step.
     try:
         with run.of_worker(worker).locked():
-            result = training.loop.train(config, run, images, strategy, worker, expected)
+            result = training.loop.train(config, run, images, strategy, worker, expected, source)
     except training.checkpoints.Interrupted as signal:
         print(f"\n{signal}: state saved; the same command resumes the run.", file=sys.stderr)
         sys.exit(cli.STOPPED)
