@@ -1,10 +1,10 @@
 """Steps/s and memory of the presets for photos: `python -m benchmarks.photos`.
 
 For every preset in configs/folder/ of this device and every size, one RAT step as a run makes it
-(augmentation, search, metrics, optimiser, Keras' loop) on random pixels, with the preset's network
-and batch. Each is measured in a process of its own: the first step is not counted, and memory is the
-largest resident size less what the process had before its first step (on a GPU, the peak of
-TensorFlow's allocator).
+(augmentation, search, metrics, optimiser, Keras' loop) on random pixels, with the preset's
+network and batch. Each is measured in a process of its own: the first step is not counted, and
+memory is the largest resident size less what the process had before its first step (on a GPU, the
+peak of TensorFlow's allocator).
 """
 
 from __future__ import annotations
