@@ -185,15 +185,18 @@ class Update(Timed):
         super().__init__(run)
 
 
+def largest() -> float:
+    """The largest resident size of this process so far, in megabytes.
+
+    Not by getrusage: its maximum is inherited from the process that has started this one.
+    """
+    with open("/proc/self/status", encoding="utf-8") as file:
+        (line,) = (line for line in file if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
 def alone(method: str, network: str, size: int, batch: int, changes: dict) -> dict:
     """Seconds to the end of the first step, and megabytes that three steps add to the process."""
-
-    def largest():
-        # Not getrusage: its maximum is inherited from the process that has started this one.
-        with open("/proc/self/status", encoding="utf-8") as file:
-            (line,) = (line for line in file if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-
     began = time.perf_counter()
     model = model_of(method, network, size, **changes)
     data = tf.data.Dataset.from_tensors(batch_of(method, size, batch)).cache().repeat()

@@ -60,7 +60,7 @@ def fit(
             initial.check_images(config, images)
             initial.assign(model, config)
     if expected is not None and worker == 0:
-        print(opening.of_model(config, model, strategy))
+        print(opening.of_model(config, images, model, strategy))
         print(f"run      {run.folder}")
         print(expected, end="\n" if expected else "", flush=True)
     if guard.draws_numbers(model.network):
