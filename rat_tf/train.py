@@ -1,7 +1,9 @@
 """Trains one classifier from few labels and many unlabelled images.
 
+    python -m rat_tf.train --dataset=folder:pets [--budget=2h] …
     python -m rat_tf.train --flagfile=configs/digits50.cfg [--method=vat] [--seed=1] …
 
+Without --flagfile, flags that fit a folder of images come from a preset; --budget says how long.
 Writes the results to --run_dir. The same command resumes a run that was stopped or killed.
 Exit status: 0 finished, 2 invalid flags or data, 75 interrupted by Ctrl-C or SIGTERM
 (everything is saved).
@@ -11,13 +13,24 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from rat_tf import config as config_lib
 from rat_tf import training
 from rat_tf.config import cli
 
 
-def main(config: config_lib.Config) -> None:
+def start(parsed: cli.Parsed) -> None:
+    """Finds the run folder of a command line and the flags that it leaves open, then trains."""
+    began = time.monotonic()
+    choice = training.choice.of(parsed)
+    config = choice.config
+    if not training.run_folder.Run(config.run_dir).finished():
+        print(f"reading  {config.dataset}", flush=True)
+    main(config, choice, began)
+
+
+def main(config: config_lib.Config, choice=None, began: float = 0.0) -> None:
     # The run folder: new, unfinished, or finished.
     run = training.run_folder.Run(config.run_dir)
     run.check(config)
@@ -29,25 +42,34 @@ def main(config: config_lib.Config) -> None:
     started = os.path.exists(run.flags)
     if not started:
         training.initial.check(config)
-    for text in config.warnings():
-        print(f"warning: {text}", file=sys.stderr)
+        training.network_files.check(config)
 
     # Devices and data.
     cli.import_tensorflow_quietly()
+    new = choice is not None and not started
+    config = choice.fit_to_images() if new else config
+    for text in config.warnings():
+        print(f"warning: {text}", file=sys.stderr)
     strategy = training.devices.prepare(config)
     images = run.load(config)
     training.build.check_images(config, images)
     if config.init_from and not started:
         training.initial.check_images(config, images)
+    source = training.loop.network_of(config, run, images)
     worker = training.devices.worker_index(strategy)
     if worker == 0:
-        run.create(config, images)
+        print(training.opening.of_data(images), flush=True)
+    expected = ""
+    if new:
+        config, expected = choice.fit_to_time(config, images, strategy, began)
+    if worker == 0:
+        run.create(config, images, choice.given if new else None)
     os.makedirs(run.of_worker(worker).folder, exist_ok=True)
 
     # Training, and the test error at the best step.
     try:
         with run.of_worker(worker).locked():
-            result = training.loop.train(config, run, images, strategy, worker)
+            result = training.loop.train(config, run, images, strategy, worker, expected, source)
     except training.checkpoints.Interrupted as signal:
         print(f"\n{signal}: state saved; the same command resumes the run.", file=sys.stderr)
         sys.exit(cli.STOPPED)
@@ -55,4 +77,4 @@ def main(config: config_lib.Config) -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.command(start, training=True)

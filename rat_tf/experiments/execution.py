@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from rat_tf import data, errors, training
 from rat_tf.experiments import plan
 
 TRAIN = ("-m", "rat_tf.train")
+RELAY = 1.0  # seconds between looks at the log of a run
 FINISHED, PARTIAL, NEW = "finished", "partial", "new"
 
 
@@ -80,21 +82,33 @@ def check_data(planned: list[plan.Planned]) -> None:
         seen.add(key)
 
 
+def log_of(run: plan.Planned) -> str:
+    """Next to the run folder, which must be empty at first."""
+    return run.config.run_dir + ".log"
+
+
 def execute(run: plan.Planned) -> str | None:
     """Trains one run in its own process, with output to <run folder>.log; returns any error."""
-    log = run.config.run_dir + ".log"  # next to the run folder, which must be empty at first
+    log = log_of(run)
     os.makedirs(os.path.dirname(log), exist_ok=True)
     command = [sys.executable, *TRAIN, *run.arguments()]
     with open(log, "ab") as file:
         start = file.tell()
+        relay = _Relay(log, start)
         # In a new session: Ctrl-C reaches only this process, which asks the run to save and stop.
         process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
         try:
-            status = process.wait()
+            status = None
+            while status is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    status = process.wait(timeout=RELAY)
+                relay.show()
         except KeyboardInterrupt:
             process.terminate()
             process.wait()
             raise
+        finally:
+            relay.end()
     if status == 0:
         return None
     with open(log, "rb") as file:
@@ -104,16 +118,43 @@ def execute(run: plan.Planned) -> str | None:
     return f"exit status {status}: {said[-1] if said else 'no output'} (see {log})"
 
 
+class _Relay:
+    """Shows the latest step line of a run's log: over the last one in a terminal, else below."""
+
+    def __init__(self, log: str, start: int):
+        self._log, self._position = log, start
+        self._over = sys.stdout.isatty()
+        self._width = 0
+
+    def show(self) -> None:
+        with open(self._log, "rb") as file:
+            file.seek(self._position)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._position += len(whole)
+        lines = whole.decode(errors="replace").splitlines()
+        for line in [line for line in lines if line.startswith("step ")][-1:]:
+            if self._over:
+                print(f"\r  {line}".ljust(self._width), end="", flush=True)
+                self._width = len(line) + 3
+            else:
+                print(f"  {line}", flush=True)
+
+    def end(self) -> None:
+        if self._width:
+            print("\r" + " " * self._width, end="\r", flush=True)
+
+
 def execute_all(planned: list[plan.Planned], states: list[tuple[str, str]]) -> dict[str, str]:
     """Trains the unfinished runs; returns the failures by run folder."""
     waiting = [run for run, (name, _) in zip(planned, states) if name != FINISHED]
     failures = {}
     for number, run in enumerate(waiting, start=1):
-        print(f"[{number}/{len(waiting)}] {run.config.run_dir} … ", end="", flush=True)
+        print(f"[{number}/{len(waiting)}] {run.config.run_dir}, log: {log_of(run)}", flush=True)
         start = time.monotonic()
         failure = execute(run)
         if failure:
             failures[run.config.run_dir] = failure
         said = "FAILED" if failure else state(run)[1]
-        print(f"{said}, {time.monotonic() - start:.0f} s", flush=True)
+        print(f"  {said}, {time.monotonic() - start:.0f} s", flush=True)
     return failures

@@ -70,6 +70,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
                     f"--run_dir: no checkpoint in {self._restored} can be read; remove the run "
                     "folder to start over"
                 )
+        self._finalize()
         step = self.step
         if step % self._interval:
             self._resumed_means = [m.get_weights() for m in self._model.metrics]
@@ -79,7 +80,12 @@ class Checkpoints(tf.keras.callbacks.Callback):
         """Restores the weights with the lowest validation error; returns their step."""
         step = int(self.best_step[monitor].numpy())
         self._weights[monitor].read(weights.best_path(self._run, monitor, step)).assert_consumed()
+        self._finalize()
         return step
+
+    def _finalize(self) -> None:
+        for network in self._model.candidates.values():
+            weights.finalize(network)
 
     @property
     def step(self) -> int:

@@ -12,30 +12,61 @@ from rat_tf import config as config_lib
 from rat_tf import data, files
 from rat_tf.data import strata, streams
 from rat_tf.methods import base
+from rat_tf.networks import guard
+from rat_tf.plots import canvas
 from rat_tf.plots import run as plots
-from rat_tf.training import build, checkpoints, initial, run_folder
+from rat_tf.training import (
+    build,
+    checkpoints,
+    initial,
+    kept_network,
+    network,
+    opening,
+    progress,
+    run_folder,
+    weights,
+)
 from rat_tf.training import callbacks as callbacks_lib
 
 EXAMINED = 64  # unlabelled images on which the adversary is examined
 
 
-def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0, callbacks=()):
+def fit(
+    config,
+    run: run_folder.Run,
+    images: data.Data,
+    strategy,
+    worker: int = 0,
+    callbacks=(),
+    expected: str | None = None,
+    source: kept_network.Network | None = None,
+):
     """Trains from the last checkpoint to the end, without using the test set.
 
     Returns the model at its last step and its checkpoints. The `callbacks` are called after the
-    state of an interval has been saved.
+    state of an interval has been saved. With `expected`, the line of the expected time or "" if it
+    is to be estimated, the model and the time are printed.
     """
     chief, run = run, run.of_worker(worker)
     os.makedirs(run.folder, exist_ok=True)
     with strategy.scope():
-        model = build.build(config, images)
+        source = source or network_of(config, chief, images)
+        model = build.build(config, images, source)
+        if not worker:
+            source.keep(chief)
         checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
         start = checkpoint.restore()
         if config.init_from and not start:
             initial.check_images(config, images)
             initial.assign(model, config)
+    if expected is not None and worker == 0:
+        print(opening.of_model(config, images, model, strategy))
+        print(f"run      {run.folder}")
+        print(expected, end="\n" if expected else "", flush=True)
+    if guard.draws_numbers(model.network):
+        print(f"{config.network} draws random numbers of its own: resuming is not bit for bit")
     if start:
-        print(f"resuming from step {start}")
+        print(f"resuming from step {start}", flush=True)
 
     # In this order: callbacks read the logs of those before them; the state is saved last.
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
@@ -52,15 +83,24 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
             callbacks=[
                 examination,
                 curves,
-                callbacks_lib.Progress(config, start),
+                progress.Progress(config, start, said=expected != ""),
                 callbacks_lib.Health(searching=config.options.searches),
                 checkpoint,
                 *callbacks,
             ],
+            verbose=0,
         )
     finally:
         checkpoint.close()
     return model, checkpoint
+
+
+def network_of(config, run: run_folder.Run, images: data.Data) -> kept_network.Network:
+    """The network: of the user's files, or, once there is a checkpoint, as the run has kept it."""
+    shape, classes = images.labeled.image_shape, len(images.class_names)
+    if weights.steps(run.checkpoints):
+        return kept_network.Kept(run, config, shape, classes, config.allow_code)
+    return network.Source(config, shape, classes)
 
 
 def examined_images(images: data.Data):
@@ -70,9 +110,17 @@ def examined_images(images: data.Data):
     return pool.take(strata.sample(np.zeros(len(pool), int), EXAMINED)).images
 
 
-def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0) -> dict:
+def train(
+    config,
+    run: run_folder.Run,
+    images: data.Data,
+    strategy,
+    worker: int = 0,
+    expected: str = "",
+    source: kept_network.Network | None = None,
+) -> dict:
     """Trains to the end and evaluates; returns the content of result.json."""
-    model, checkpoint = fit(config, run, images, strategy, worker)
+    model, checkpoint = fit(config, run, images, strategy, worker, expected=expected, source=source)
     run = run.of_worker(worker)
     rows = run.rows()
     used = config.used_transforms
@@ -93,7 +141,7 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
     for key in ("before", "after") if examined else ():
-        examined[key] = [images.class_names[number] for number in examined[key]]
+        examined[key] = [canvas.drawable(images.class_names)[number] for number in examined[key]]
     title = f"{config.title}: {run_folder.verdict(result)}"
     best = result["best_step"], result["best_validation_error"]
     plots.summary(run.summary, rows, examined, title, best)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import subprocess
@@ -61,6 +62,8 @@ class Run:
         self.environment = os.path.join(folder, "environment.json")
         self.data = os.path.join(folder, "data.json")
         self.split = os.path.join(folder, "split.json")
+        self.network = os.path.join(folder, "network.json")
+        self.module = os.path.join(folder, "network.py")
         self.metrics = os.path.join(folder, "metrics.csv")
         self.result = os.path.join(folder, "result.json")
         self.summary = os.path.join(folder, "summary.png")
@@ -98,8 +101,13 @@ class Run:
             config = dataclasses.replace(config, split_file=self.split)
         return data_lib.load(config)
 
-    def create(self, config: config_lib.Config, images: data_lib.Data) -> None:
-        """Writes the description of the run; flags.cfg is last, as it marks a run folder."""
+    def create(
+        self, config: config_lib.Config, images: data_lib.Data, given: dict | None = None
+    ) -> None:
+        """Writes the description of the run; flags.cfg is last, as it marks a run folder.
+
+        `given` are the flags by which its command finds it, where it chose the others.
+        """
         if os.path.exists(self.flags):
             if data_lib.splits.read(self.split).digest != images.split.digest:
                 raise errors.UserError(
@@ -114,7 +122,7 @@ class Run:
         }
         try:
             os.makedirs(self.folder, exist_ok=True)
-            files.write(self.environment, json.dumps(_environment(), indent=2) + "\n")
+            files.write(self.environment, json.dumps(_environment(given), indent=2) + "\n")
             files.write(self.data, json.dumps(described, indent=2) + "\n")
             images.split.save(self.split)
             files.write(self.flags, config.flagfile())
@@ -174,7 +182,30 @@ def verdict(result: dict) -> str:
     return f"{text}, test error there {test}"
 
 
-def _environment() -> dict:
+def own_or_new(folder: str, unlike) -> tuple[str, str]:
+    """The run folder of a command that names none: `folder`, `folder`-2, `folder`-3, …
+
+    `unlike` gets a run and says what keeps it from being that of the command, "" if nothing does.
+    Returns the first that is, else the first that is new, and what `folder` itself has against it.
+    """
+    reason, new = "", ""
+    for number in itertools.count(1):
+        path = folder if number == 1 else f"{folder}-{number}"
+        run = Run(path)
+        if os.path.exists(run.flags):
+            against = unlike(run)
+            if not against:
+                return path, reason
+        elif not os.path.exists(path):
+            return new or path, reason
+        elif os.path.isdir(path) and not os.listdir(path):
+            new, against = new or path, ""
+        else:
+            against = "it is not a run folder"
+        reason = reason or against
+
+
+def _environment(given: dict | None = None) -> dict:
     """The environment of the run: packages, Python, git commit of the code, devices."""
     import tensorflow as tf  # reports read run folders without it
 
@@ -183,6 +214,7 @@ def _environment() -> dict:
         "packages": stack.versions(),
         "git_commit": _git_commit(),
         "devices": [device.name for device in tf.config.list_physical_devices()],
+        **({} if given is None else {"given": given}),
     }
 
 
