@@ -3,18 +3,21 @@
 PYTHON ?= python3
 VENV := .venv
 
-.PHONY: help train test lint clean
+.PHONY: help train test test-slow lint clean
 # Two targets must not install into one environment at the same time.
 .NOTPARALLEL:
 
 help:  ## Show this list.
-	@sed -n 's/^\([a-z]*\):.*## /\1  /p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /\1  /p' $(MAKEFILE_LIST)
 
 train: $(VENV)/requirements.installed  ## Train RAT on the built-in digits with 50 labels.
 	$(VENV)/bin/python -m rat_tf.train --flagfile=configs/digits50.cfg
 
 test: $(VENV)/requirements-dev.installed  ## Run the tests.
 	$(VENV)/bin/python -m pytest -n 2 --dist=worksteal
+
+test-slow: $(VENV)/requirements-dev.installed  ## Run the tests that take minutes.
+	$(VENV)/bin/python -m pytest -m slow
 
 lint: $(VENV)/requirements-dev.installed  ## Check style and formatting.
 	$(VENV)/bin/python -m ruff check .

@@ -33,7 +33,7 @@ def test_the_example_runs_and_its_classifier_is_plain_keras(tmp_path, monkeypatc
         "test": dataset.batch(4),
         "images": foreign.IMAGES,
     }
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    code = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)[0]
     exec(code.replace("steps_per_epoch=500, epochs=20", "steps_per_epoch=2, epochs=2"), names)
     trainer = names["trainer"]
     assert trainer.optimizer.iterations == 4

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+import rat_tf
 from rat_tf import errors, fields
 from rat_tf.config import training_flags
 from rat_tf.data import options as data_options
@@ -150,7 +151,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         """The text of a flagfile that reproduces this config in any run folder."""
         values = ((name, getattr(self, name)) for name in FLAGS if name != "run_dir")
         lines = [f"--{name}={fields.text_of(v)}" for name, v in values if v is not None]
-        return "\n".join(lines) + "\n"
+        return "\n".join([f"# rat_tf {rat_tf.__version__}", *lines]) + "\n"
 
 
 FLAGS: dict[str, dataclasses.Field] = {field.name: field for field in dataclasses.fields(Config)}

@@ -157,7 +157,8 @@ def reason(error: tf.errors.OpError) -> str:
 
 def as_tensor(pixels: np.ndarray) -> tf.Tensor:
     """The array as a tensor on the CPU, without a copy if its alignment permits."""
-    if pixels.size and pixels.ctypes.data % ALIGNMENT == 0 and pixels.flags.c_contiguous:
+    shareable = pixels.flags.c_contiguous and pixels.flags.writeable  # DLPack knows no read-only
+    if pixels.size and pixels.ctypes.data % ALIGNMENT == 0 and shareable:
         return tf.experimental.dlpack.from_dlpack(pixels.__dlpack__())
     with tf.device("CPU"):
         return tf.constant(pixels)
