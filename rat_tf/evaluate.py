@@ -42,27 +42,26 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     cli.import_tensorflow_quietly()
     changes = {"data_dir": data_dir} if data_dir else {}
     trained = training.weights.load(run, weights)
-    loaded = run.load(dataclasses.replace(config, **changes))
-    examples = loaded.test if len(loaded.test) else loaded.validation
+    examples = run.held_out(dataclasses.replace(config, **changes))
 
     # Error and calibration.
     measure = training.evaluation
-    logits = measure.predict(trained, examples.images)
+    logits = measure.predict(trained, examples)
     report = {"weights": weights, **measure.describe(logits, examples.labels)}
     print(f"{run_dir}, {weights} weights, {len(examples)} images")
     print(
         "error {error:.2%}, 95 % interval {error_interval[0]:.2%} to {error_interval[1]:.2%}; "
         "expected calibration error {calibration_error:.2%}".format(**report)
     )
-    table = measure.per_class(logits, examples.labels, loaded.class_names)
+    table = measure.per_class(logits, examples.labels, trained.class_names)
     print(_columns(table))
     folder = os.path.join(run_dir, "evaluation")
     os.makedirs(folder, exist_ok=True)
     path = {name: os.path.join(folder, name) for name in FILES}
     files.write(path["report.json"], json.dumps(report, indent=2) + "\n")
     files.write(path["per_class.csv"], files.csv_text(table, table[0]))
-    confusion = measure.confusion(logits, examples.labels, len(loaded.class_names))
-    plots.evaluation.confusion(path["confusion.png"], confusion, loaded.class_names)
+    confusion = measure.confusion(logits, examples.labels, len(trained.class_names))
+    plots.evaluation.confusion(path["confusion.png"], confusion, trained.class_names)
     bins = measure.reliability(logits, examples.labels)
     plots.evaluation.calibration(path["calibration.png"], bins)
 

@@ -18,8 +18,18 @@ from rat_tf.config import cli
 
 
 def main(config: config_lib.Config) -> None:
-    # The run folder: new, unfinished, or finished.
     run = training.run_folder.Run(config.run_dir)
+    try:
+        with training.signals.raised():
+            _train(config, run)
+    except training.signals.Interrupted as signal:
+        said = "state saved" if os.path.exists(run.flags) else "nothing had begun"
+        print(f"\n{signal}: {said}; the same command resumes the run.", file=sys.stderr)
+        sys.exit(cli.STOPPED)
+
+
+def _train(config: config_lib.Config, run: training.run_folder.Run) -> None:
+    # The run folder: new, unfinished, or finished.
     run.check(config)
     result = run.finished()
     if result:
@@ -37,18 +47,13 @@ def main(config: config_lib.Config) -> None:
     training.build.check_scale(config, images.labeled.image_shape)
     if config.init_from and not started:
         training.initial.check_images(config, images)
-    worker = training.devices.worker_index(strategy)
-    if worker == 0:
-        run.create(config, images)
-    os.makedirs(run.of_worker(worker).folder, exist_ok=True)
 
     # Training, and the test error at the best step.
-    try:
-        with run.of_worker(worker).locked():
-            result = training.loop.train(config, run, images, strategy, worker)
-    except training.checkpoints.Interrupted as signal:
-        print(f"\n{signal}: state saved; the same command resumes the run.", file=sys.stderr)
-        sys.exit(cli.STOPPED)
+    worker = training.devices.worker_index(strategy)
+    with run.of_worker(worker).locked():
+        if worker == 0:
+            run.create(config, images)
+        result = training.loop.train(config, run, images, strategy, worker)
     print(f"{training.run_folder.verdict(result)}\nresults in {run.folder}")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from rat_tf import errors
 from rat_tf.data import examples, options, sources, splits, zca
 from rat_tf.data import listing as listing_lib
+from rat_tf.data import recorded as recorded_lib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,10 +24,11 @@ class Data:
     split: splits.Split | None = None
 
 
-def find(config: options.DataOptions) -> listing_lib.Listing:
+def find(config: options.DataOptions, split_known: bool = False) -> listing_lib.Listing:
     """Finds the set of a config and checks it as far as possible before any image is read."""
     listing = sources.find(config)
-    splits.check(listing, config)
+    if not split_known:
+        splits.check(listing, config)
     smallest = min(listing.image_shape[:2])
     if config.augment_shift >= smallest:
         raise errors.UserError(
@@ -38,10 +40,12 @@ def find(config: options.DataOptions) -> listing_lib.Listing:
     return listing
 
 
-def load(config: options.DataOptions) -> Data:
-    """Finds, checks, reads and splits the set of a config."""
-    source = sources.read(find(config), config)
-    if config.split_file:
+def load(config: options.DataOptions, recorded: recorded_lib.Recorded | None = None) -> Data:
+    """Finds, checks, reads and splits the set of a config; `recorded` images get their split."""
+    source = sources.read(find(config, split_known=recorded is not None), config)
+    if recorded is not None:
+        split = recorded.split_of(source, config)
+    elif config.split_file:
         split = splits.load(config.split_file, source, config)
     else:
         earlier = None
@@ -53,7 +57,7 @@ def load(config: options.DataOptions) -> Data:
     if config.include_labeled:
         unlabeled = np.union1d(unlabeled, split.labeled)
     validation = source.validation
-    return Data(
+    found = Data(
         labeled=source.train.take(split.labeled),
         unlabeled=source.train.take(unlabeled),
         validation=validation if len(validation) else source.train.take(split.validation),
@@ -62,3 +66,7 @@ def load(config: options.DataOptions) -> Data:
         train=source.train,
         split=split,
     )
+    if recorded is not None:
+        recorded.check_part("validation", found.validation, config)
+        recorded.check_part("test", found.test, config)
+    return found

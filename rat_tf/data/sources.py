@@ -40,28 +40,24 @@ def find(config: options.DataOptions) -> listing.Listing:
 
 def read(found: listing.Listing, config: options.DataOptions) -> Source:
     """Reads the images into memory or, if they are too large, into the cache on disk."""
-    fits = found.bytes <= config.memory_limit_gb * 1e9
+    parts = (read_part(found, name, config) for name in ("train", "validation", "test"))
+    return Source(*parts, found.class_names)
 
-    def read_part(name):
-        parts = getattr(found, name)
-        if fits:
-            images = examples.read(parts, found.image_shape)
-        else:
-            images = mapped.read(parts, found.image_shape, cache.folder(config))
-        listing.leave_out(images.skipped, config)
-        if images.skipped and not len(images):
-            raise errors.UserError(
-                f"--dataset={config.dataset}: expected images in {name}/, found "
-                f"{len(images.skipped)} broken files"
-            )
-        return images
 
-    return Source(
-        read_part("train"),
-        _labeled(read_part("validation")),
-        _labeled(read_part("test")),
-        found.class_names,
-    )
+def read_part(found: listing.Listing, name: str, config: options.DataOptions) -> Examples:
+    """One part of a set: train, validation or test; only images with a label of the latter two."""
+    parts = getattr(found, name)
+    if found.bytes <= config.memory_limit_gb * 1e9:
+        images = examples.read(parts, found.image_shape)
+    else:
+        images = mapped.read(parts, found.image_shape, cache.folder(config))
+    listing.leave_out(images.skipped, config)
+    if images.skipped and not len(images):
+        raise errors.UserError(
+            f"--dataset={config.dataset}: expected images in {name}/, found "
+            f"{len(images.skipped)} broken files"
+        )
+    return images if name == "train" else _labeled(images)
 
 
 def load(config: options.DataOptions) -> Source:

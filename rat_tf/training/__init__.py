@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "loop",
         "preview",
         "run_folder",
+        "signals",
         "weights",
     ],
 )
