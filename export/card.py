@@ -5,6 +5,7 @@ from __future__ import annotations
 import scipy.stats
 
 from rat_tf import config as config_lib
+from rat_tf import escapes
 from rat_tf.data import headers
 from rat_tf.training import run_folder
 from rat_tf.training import weights as weights_lib
@@ -53,18 +54,18 @@ def text(
     height, width, channels = trained.image_shape
     supervised = not config.options.unlabeled
     return CARD.format(
-        name=name,
+        name=escapes.markdown(name),
         classes=len(trained.class_names),
         labels=f"from {counts['labeled']} labelled images"
         + ("" if supervised else f" and {counts['unlabeled']} unlabelled ones"),
         method=config.method,
-        dataset=config.dataset,
+        dataset=escapes.markdown(config.dataset),
         counts=", ".join(f"{count} {part}" for part, count in counts.items()) + " images",
         height=height,
         width=width,
         channels=channels,
         limit=headers.LIMIT,
-        class_names=", ".join(trained.class_names),
+        class_names=", ".join(map(escapes.markdown, trained.class_names)),
         split=f"seed {config.split_seed}, hash {result.get('split_hash', 'in split.json')}",
         transforms=f"`{config.used_transforms}`" if config.transforms else "none",
         network=config.network,

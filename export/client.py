@@ -21,7 +21,7 @@ import numpy as np
 
 import export
 from export import answers, protocol
-from rat_tf import data, errors, fields
+from rat_tf import data, errors, escapes, fields
 from rat_tf.config import cli
 
 MAX_WAIT = 10.0  # seconds between two attempts
@@ -123,7 +123,7 @@ def describe(connection) -> str:
                 continue
             inputs, outputs = (", ".join(sorted(signature[key])) for key in ("inputs", "outputs"))
             lines.append(f"{name}: {inputs} -> {outputs}")
-    return "\n".join(map(errors.printable, lines))
+    return "\n".join(map(escapes.printable, lines))
 
 
 def attempt(ask, retries: int, first_wait: float = 0.5):
@@ -141,7 +141,7 @@ def attempt(ask, retries: int, first_wait: float = 0.5):
 
 def table(files, probabilities: np.ndarray, names: list[str], top: int) -> str:
     """One line per image: its most probable classes, in order."""
-    files, names = ([errors.printable(text) for text in texts] for texts in (files, names))
+    files, names = ([escapes.printable(text) for text in texts] for texts in (files, names))
     width = max(len(name) for name in files)
     cell = max(len(name) for name in names)
     lines = []

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Iterator
 
 from rat_tf import errors, files
@@ -42,8 +43,9 @@ def new_version(output: str, version: int, failures=(OSError,)) -> Iterator[tupl
                 )
             for leftover in os.listdir(output):
                 if leftover.startswith(TEMPORARY):
-                    shutil.rmtree(os.path.join(output, leftover))
-            temporary = os.path.join(output, f"{TEMPORARY}{os.path.basename(final)}")
+                    _remove(os.path.join(output, leftover))
+            # The name is random, so that nobody can put a link there.
+            temporary = os.path.join(output, f"{TEMPORARY}{number}-{uuid.uuid4().hex}")
             try:
                 yield temporary, final
                 os.rename(temporary, final)
@@ -57,6 +59,13 @@ def new_version(output: str, version: int, failures=(OSError,)) -> Iterator[tupl
     finally:
         if not existed and not os.listdir(output):
             os.rmdir(output)
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.remove(path)
 
 
 def versions(model_dir: str) -> list[int]:

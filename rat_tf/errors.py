@@ -7,11 +7,6 @@ class UserError(Exception):
     """Invalid input of the user: shown as one message, without a traceback."""
 
 
-def printable(text: str) -> str:
-    """The text with control characters as escapes: a name must not steer the terminal."""
-    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
-
-
 def did_you_mean(name: str, known, cutoff: float = 0.6) -> str:
     """The end of an error message: the closest of the `known` names, or an empty string."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)

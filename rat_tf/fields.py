@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import fractions
 import math
+import re
 
 from absl import flags
 
@@ -65,6 +67,53 @@ def text_of(value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+class Steps(int):
+    """A number of steps that remembers the share of the run it was given as, such as 40%.
+
+    It is an int wherever steps are counted and compared. `Config` computes it from --iterations,
+    and again when --iterations changes; a flagfile gets the share.
+    """
+
+    share: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> int:
+        """The steps in a text: a whole number, or a share, still without its number of steps."""
+        match = re.fullmatch(r"(\d+)|(\d+(?:\.\d+)?%)", text.strip())
+        if not match or (match[2] and fractions.Fraction(match[2][:-1]) > 100):
+            raise ValueError(
+                "expected a whole number of steps, or a share of --iterations such as 40%, "
+                f"got {text!r}"
+            )
+        return int(match[1]) if match[1] else cls._of(match[2], 0)
+
+    @classmethod
+    def _of(cls, share: str, steps: int) -> Steps:
+        found = cls(steps)
+        found.share = share
+        return found
+
+    def of(self, iterations: int) -> Steps:
+        """The same share of a run of that many steps, rounded to whole steps, half up."""
+        exact = fractions.Fraction(self.share[:-1]) * iterations / 100
+        return self._of(self.share, math.floor(exact + fractions.Fraction(1, 2)))
+
+    def near(self, steps: int) -> Steps:
+        """The same share, counted as this many steps."""
+        return self._of(self.share, steps)
+
+    def __str__(self) -> str:
+        return self.share or super().__repr__()
+
+    __repr__ = __str__
+
+
+def steps(default: int, text: str, low: int = 0, group: str = "Method"):
+    """A flag that counts steps, or says them as a share of --iterations."""
+    text += " A number, or a share of --iterations such as 40%."
+    return flag(default, text, at_least(low), parse=Steps.parse, group=group)
+
+
 _DEFINE = {
     "int": flags.DEFINE_integer,
     "float": flags.DEFINE_float,
@@ -75,8 +124,10 @@ _DEFINE = {
 
 def define(field: dataclasses.Field, registry: flags.FlagValues) -> None:
     """Defines the absl flag of a field."""
-    kind = _DEFINE.get(field.type, flags.DEFINE_string)
-    kind(field.name, field.default, field.metadata["help"], flag_values=registry)
+    kind, default = _DEFINE.get(field.type, flags.DEFINE_string), field.default
+    if isinstance(default, int) and kind is flags.DEFINE_string:
+        default = str(default)  # of `steps`
+    kind(field.name, default, field.metadata["help"], flag_values=registry)
 
 
 # ---- checks: return None for a valid value, otherwise what was expected and found

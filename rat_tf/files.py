@@ -11,6 +11,8 @@ import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 
+from rat_tf import escapes
+
 TEMPORARY = ".tmp"  # suffix of unfinished files
 
 
@@ -41,12 +43,12 @@ def writing(path: str) -> Iterator[str]:
 
 
 def csv_text(rows: Iterable[Mapping], columns: Iterable[str], header: bool = True) -> str:
-    """Rows as CSV. Missing columns are blank, other entries are ignored."""
+    """Rows as CSV, without formulas. Missing columns are blank, other entries are ignored."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(columns), extrasaction="ignore", lineterminator="\n")
     if header:
         writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: escapes.cell(row[name]) for name in row} for row in rows)
     return text.getvalue()
 
 

@@ -16,7 +16,7 @@ import dataclasses
 import os
 import sys
 
-from rat_tf import errors, experiments, fields
+from rat_tf import errors, escapes, experiments, fields
 from rat_tf.config import cli
 from rat_tf.experiments import paper
 
@@ -42,7 +42,7 @@ def main(folders: list[str], table: str, output: str) -> None:
     sections, left_out = experiments.comparison.sections(groups, table)
     problems += odd + left_out
     for problem in problems:
-        print(f"warning: {problem}", file=sys.stderr)
+        print(f"warning: {escapes.printable(problem)}", file=sys.stderr)
     if not any(line.group for section in sections for line in section.lines):
         raise errors.UserError(f"no results to report in {', '.join(folders)}")
 

@@ -39,6 +39,8 @@ def _train(config: config_lib.Config, run: training.run_folder.Run) -> None:
     started = os.path.exists(run.flags)
     if not started:
         training.initial.check(config)
+    for text in config.warnings():
+        print(f"warning: {text}", file=sys.stderr)
 
     # Devices and data.
     cli.import_tensorflow_quietly()

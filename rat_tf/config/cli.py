@@ -20,7 +20,7 @@ import textwrap
 
 from absl import flags
 
-from rat_tf import errors, fields
+from rat_tf import errors, escapes, fields
 from rat_tf.config import flag_values, flagfiles, run_dirs, table
 
 STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
@@ -159,8 +159,9 @@ def _use_utf8() -> None:
         os.environ.setdefault("PYTHONIOENCODING", shown)
         os.environ["PYTHONUTF8"] = "1"
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
-    # TensorFlow's C++ code lowers letters by the locale; the Turkish one has another small i.
-    locale.setlocale(locale.LC_CTYPE, "C")
+    if sys.flags.utf8_mode:  # otherwise Python's open() would follow
+        # TensorFlow's C++ code lowers letters by the locale; the Turkish one has another small i.
+        locale.setlocale(locale.LC_CTYPE, "C")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -210,7 +211,7 @@ def user_errors():
     try:
         yield
     except errors.UserError as error:
-        print(f"error: {errors.printable(str(error))}", file=sys.stderr)
+        print(f"error: {escapes.printable(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)

@@ -17,11 +17,18 @@ import dataclasses
 import math
 import re
 
-from rat_tf import errors
+from rat_tf import errors, fields
 
 MAX_VALUES = 10_000
 FORMS = "<value>|<value>|…, <a>..<b>, <start>:<stop>:<step> or <start>:<stop>:log[:<count>]"
-_KINDS = {"int": "whole numbers", "float": "numbers", "bool": "true or false"}
+STEPS = "fields.Steps"  # the type of flags that count steps or give them as a share
+_KINDS = {
+    "int": "whole numbers",
+    STEPS: "whole numbers, or shares such as 40%",
+    "float": "numbers",
+    "bool": "true or false",
+}
+WHOLE = ("int", STEPS)
 _BOOLS = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}  # absl's
 
 
@@ -30,7 +37,7 @@ class Parameter:
     """The values of a flag: a list of texts, or all numbers from `low` to `high`."""
 
     name: str
-    kind: str  # the type of the flag: int, float, bool; anything else is a text
+    kind: str  # the type of the flag: int, STEPS, float, bool; anything else is a text
     values: tuple[str, ...] = ()
     low: float = 0.0
     high: float = 0.0
@@ -72,7 +79,7 @@ def convert(text: str, kind: str):
     try:
         if kind == "bool":
             return _BOOLS[text.lower()]
-        return {"int": int, "float": float}.get(kind, str)(text)
+        return {"int": int, STEPS: fields.Steps.parse, "float": float}.get(kind, str)(text)
     except (KeyError, ValueError):
         raise ValueError(_KINDS[kind]) from None
 
@@ -140,7 +147,7 @@ def _factors(low: float, high: float, count: float, kind: str) -> list[str]:
     if count < 2 or count != int(count):
         raise ValueError("a count >= 2")
     numbers = [low * (high / low) ** (i / (count - 1)) for i in range(_count(count))]
-    return [str(round(number)) if kind == "int" else f"{number:.4g}" for number in numbers]
+    return [str(round(number)) if kind in WHOLE else f"{number:.4g}" for number in numbers]
 
 
 def _count(count: float) -> int:

@@ -6,6 +6,7 @@ Defaults are the paper's values. `flag_values` makes a `Config` from a command l
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 
 import rat_tf
@@ -71,6 +72,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
                     continue
                 value = METHOD_FLAGS[name][self.method].default if value is None else value
             self._set(name, fields.value_of(field, value))
+        self._count_shares()
         self.options.check()
         for message in self._clashes():
             raise errors.UserError(message)  # the first
@@ -80,17 +82,34 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
     def _set(self, name: str, value) -> None:
         object.__setattr__(self, name, value)  # frozen, but still being made
 
+    def _count_shares(self) -> None:
+        """Computes the steps of flags that were given as a share of --iterations."""
+        for name in FLAGS:
+            value = getattr(self, name)
+            if isinstance(value, fields.Steps) and value.share:
+                value = value.of(self.iterations)
+                problem = FLAGS[name].metadata["check"](int(value))
+                if problem:
+                    problem += f", which is {value} of --iterations={self.iterations}"
+                    raise errors.UserError(f"--{name}: {problem}")
+                if name == "validate_every":
+                    value = value.near(nearest_divisor(self.iterations, value))
+                self._set(name, value)
+
     def _clashes(self) -> Iterator[str]:
         """Cross-flag checks."""
         if self.iterations % self.validate_every:
+            shown = self.validate_every
+            if isinstance(shown, fields.Steps) and shown.share:
+                shown = f"{shown}, which is {int(shown)} steps"
             yield (
                 f"--validate_every: expected a divisor of --iterations={self.iterations}, "
-                f"got {self.validate_every}"
+                f"got {shown}"
             )
-        if self.validate_every % self.interval:
+        elif self.interval * 2 <= min(self.checkpoint_every, self.validate_every):
             yield (
-                f"--checkpoint_every: expected a divisor of --validate_every="
-                f"{self.validate_every}, got {self.checkpoint_every}"
+                f"--checkpoint_every: expected about a divisor of --validate_every="
+                f"{int(self.validate_every)}, got {self.checkpoint_every}"
             )
         if self.jit_compile and self.sampler == "resampler":
             yield "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
@@ -110,7 +129,9 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
     def options(self):
         """The options of the method: an instance of its class in rat_tf.methods.options."""
         kind = METHODS[self.method]
-        return kind(**{f.name: getattr(self, f.name) for f in dataclasses.fields(kind)})
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(kind)}
+        plain = {n: int(v) if isinstance(v, fields.Steps) else v for n, v in values.items()}
+        return kind(**plain)
 
     @property
     def used_transforms(self) -> spec.Spec | None:
@@ -137,21 +158,63 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
     @property
     def interval(self) -> int:
         """Steps from one checkpoint to the next: an "epoch" to Keras."""
-        return min(self.checkpoint_every, self.validate_every)
+        return max(d for d in _divisors(self.validate_every) if d <= self.checkpoint_every)
+
+    def beginning(self, iterations: int) -> Config:
+        """The first steps of this run: its ramps and decay are unchanged, also those of shares."""
+        values = {name: getattr(self, name) for name in FLAGS}
+        shares = {n: int(v) for n, v in values.items() if isinstance(v, fields.Steps)}
+        return dataclasses.replace(self, iterations=iterations, **shares)
 
     def differences(self, other: Config) -> list[str]:
         """The flags in which two configs differ, except those of the machine."""
         return [
             f"expected --{name}={getattr(other, name)}, got --{name}={getattr(self, name)}"
             for name, field in FLAGS.items()
-            if field.metadata["group"] != "Machine" and getattr(self, name) != getattr(other, name)
+            if field.metadata["group"] != "Machine"
+            and not _same(getattr(self, name), getattr(other, name))
         ]
+
+    def warnings(self) -> Iterator[str]:
+        """What is allowed but probably not meant: ramps and a decay that the run does not reach."""
+        for name, effect in BEYOND.items():
+            value = getattr(self, name)
+            if value is not None and value > self.iterations:
+                yield (
+                    f"--{name}={value} is beyond the end of the run, --iterations="
+                    f"{self.iterations}: {effect}. A share such as --{name}=40% follows the run"
+                )
 
     def flagfile(self) -> str:
         """The text of a flagfile that reproduces this config in any run folder."""
         values = ((name, getattr(self, name)) for name in FLAGS if name != "run_dir")
         lines = [f"--{name}={fields.text_of(v)}" for name, v in values if v is not None]
         return "\n".join([f"# rat_tf {rat_tf.__version__}", *lines]) + "\n"
+
+
+#: Schedules, and what happens when they are longer than the run.
+BEYOND = {
+    "consistency_rampup": "λ stays below --consistency",
+    "epsilon_rampup": "ε stays below that of --transforms",
+    "entropy_rampup": "the weight of the entropy stays below --entropy_multiplier",
+    "decay_at": "the learning rate never decays",
+}
+
+
+def nearest_divisor(number: int, wanted: int) -> int:
+    """The divisor of `number` nearest to `wanted`, by their ratio; `wanted` if none is near."""
+    found = min(_divisors(number), key=lambda d: max(d / wanted, wanted / d))
+    return found if wanted / 2 < found < wanted * 2 else wanted
+
+
+def _divisors(number: int) -> set[int]:
+    small = [d for d in range(1, math.isqrt(number) + 1) if number % d == 0]
+    return {*small, *(number // d for d in small)}
+
+
+def _same(one, other) -> bool:
+    """Whether two values are equal. Equal shares of runs of different length are, too."""
+    return one == other or (isinstance(one, fields.Steps) and str(one) == str(other))
 
 
 FLAGS: dict[str, dataclasses.Field] = {field.name: field for field in dataclasses.fields(Config)}

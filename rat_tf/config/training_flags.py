@@ -21,14 +21,14 @@ class TrainingFlags:
         group="Training",
     )
     iterations: int = fields.flag(500_000, "Training steps.", fields.positive, group="Training")
-    validate_every: int = fields.flag(
+    validate_every: fields.Steps = fields.steps(
         25_000,
-        "Steps between validations; must divide --iterations.",
-        fields.positive,
+        "Steps between validations; must divide --iterations. A share becomes the nearest divisor.",
+        low=1,
         group="Training",
     )
-    decay_at: int = fields.flag(
-        400_000, "Step at which the learning rate decays.", fields.positive, group="Training"
+    decay_at: fields.Steps = fields.steps(
+        400_000, "Step at which the learning rate decays.", low=1, group="Training"
     )
     decay: float = fields.flag(
         0.2, "Factor of the learning rate decay.", fields.positive, group="Training"
@@ -55,8 +55,8 @@ class TrainingFlags:
     )
     checkpoint_every: int = fields.flag(
         5_000,
-        "Steps between checkpoints and between points of the curves; must divide "
-        "--validate_every. Larger values are lowered to it.",
+        "Steps between checkpoints and between points of the curves; lowered to a divisor of "
+        "--validate_every.",
         fields.positive,
         group="Machine",
     )

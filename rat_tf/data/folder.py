@@ -1,4 +1,4 @@
-"""A user's own images: labeled/<class>/*, unlabeled/**, and optionally validation/ and test/."""
+"""A user's own images: the files that `layouts` finds in a folder, read by `image_files`."""
 
 from __future__ import annotations
 
@@ -10,117 +10,24 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import errors
-from rat_tf.data import examples, image_files, listing, options
+from rat_tf.data import examples, image_files, layouts, listing, options
 
-IGNORED = ("thumbs.db", "desktop.ini")  # created by file managers; hidden files are ignored, too
 BATCH = 64
-PARTS = ("labeled", "unlabeled", "validation", "test")
 
 
 def find(config: options.DataOptions) -> listing.Listing:
-    """Lists the files of the folder; the folders in labeled/ are the classes."""
+    """Lists the files of the folder, see `layouts`, and reads the first for its shape."""
     root = os.path.expanduser(config.dataset.partition(":")[2])
-    if not os.path.isdir(root):
-        raise errors.UserError(f"--dataset=folder:{root}: no such folder")
-    _, names, loose = next(_walk(root))
-    for name in sorted(names):
-        if name not in PARTS:
-            hint = errors.did_you_mean(name, PARTS, cutoff=0.45)  # val is validation, cat is not
-            raise errors.UserError(
-                f"{os.path.join(root, name)}: expected one of {', '.join(PARTS)}, found "
-                f"{name!r}{hint}"
-            )
-    for name in sorted(loose):
-        if name.lower().endswith(image_files.EXTENSIONS):
-            raise errors.UserError(
-                f"{os.path.join(root, name)}: expected images only in {', '.join(PARTS)}, "
-                "found one next to them"
-            )
-    class_names = _folders(os.path.join(root, "labeled"))
-    if len(class_names) < 2:
-        raise errors.UserError(
-            f"--dataset=folder:{root}: expected two or more folders of classes in "
-            f"{os.path.join(root, 'labeled')}, found {len(class_names)}"
-        )
-    labeled = _classes(root, "labeled", class_names, config)
-    others = os.path.join(root, "unlabeled")
-    unlabeled = [(path, examples.UNLABELED) for path in _files(others, config)]
-    first = _first(labeled, config)
-    rest = {
-        name: [_part(_classes(root, name, class_names, config), first, config)]
-        for name in ("validation", "test")
-        if os.path.isdir(os.path.join(root, name))
-    }
+    layout, notes = layouts.find(root)
+    unlabeled = [(file, examples.UNLABELED) for file in layout.unlabeled]
+    first = _first(layout.labeled, config)
     return listing.Listing(
-        class_names=class_names,
+        class_names=layout.class_names,
         image_shape=first[1],
-        train=[_part(labeled, first, config), _part(unlabeled, first, config)],
-        **rest,
+        train=[_part(layout.labeled, first, config), _part(unlabeled, first, config)],
+        notes=tuple(notes),
+        **{part: [_part(files, first, config)] for part, files in layout.parts.items()},
     )
-
-
-def _walk(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
-    """os.walk without hidden files; a folder that cannot be read is an error."""
-
-    def refuse(error):
-        raise errors.UserError(f"{error.filename}: cannot read this folder: {error.strerror}")
-
-    if not os.path.isdir(path):
-        return
-    for folder, below, names in os.walk(path, onerror=refuse, followlinks=True):
-        below[:] = [name for name in below if not name.startswith(".")]  # os.walk visits these next
-        yield folder, below, [name for name in names if not name.startswith(".")]
-
-
-def _folders(path: str) -> tuple[str, ...]:
-    _, names, _ = next(_walk(path), ("", [], []))
-    return tuple(sorted(names))
-
-
-def _files(path: str, config) -> list[str]:
-    """The image files in a folder and its subfolders, sorted; any other file is an error."""
-    kept, others = [], []
-    for file in sorted(os.path.join(folder, n) for folder, _, names in _walk(path) for n in names):
-        name = os.path.basename(file).lower()
-        if name not in IGNORED:
-            (kept if name.endswith(image_files.EXTENSIONS) else others).append(file)
-    listing.leave_out(
-        [
-            f"{file}: expected a file that ends in {', '.join(image_files.EXTENSIONS)}"
-            for file in others
-        ],
-        config,
-    )
-    return kept
-
-
-def _classes(root: str, part: str, class_names, config) -> list[tuple[str, int]]:
-    """(file, label) of the part `part`, which has a folder for each class."""
-    path = os.path.join(root, part)
-    labels = {name: label for label, name in enumerate(class_names)}
-    for name in _folders(path):
-        if name not in labels:
-            hint = errors.did_you_mean(name, class_names)
-            raise errors.UserError(
-                f"{os.path.join(path, name)}: expected a class of labeled/ "
-                f"({', '.join(class_names)}), found {name!r}{hint}"
-            )
-    files = []
-    for file in _files(path, config):
-        name, _, below = os.path.relpath(file, path).partition(os.sep)
-        if not below:
-            raise errors.UserError(
-                f"{file}: expected images in folders named after their class, as in "
-                f"{os.path.join(path, class_names[0])}"
-            )
-        files.append((file, labels[name]))
-    found = {label for _, label in files}
-    for label, name in enumerate(class_names):
-        if part == "labeled" and label not in found:
-            raise errors.UserError(f"{os.path.join(path, name)}: expected images, found none")
-    if not files:
-        raise errors.UserError(f"{path}: expected images in folders of classes, found none")
-    return files
 
 
 def _part(files: Sequence[tuple[str, int]], first, config) -> examples.Part:
@@ -143,7 +50,7 @@ def _first(files, config) -> tuple[str, tuple[int, int, int]]:
         if not config.skip_broken:
             listing.leave_out([problem], config)
     raise errors.UserError(
-        f"--dataset={config.dataset}: expected images in labeled/, found {len(files)} broken files"
+        f"--dataset={config.dataset}: expected images with a class, found {len(files)} broken files"
     )
 
 

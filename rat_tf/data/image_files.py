@@ -18,9 +18,9 @@ import numpy as np
 import tensorflow as tf
 from PIL import Image, ImageOps
 
-from rat_tf.data import examples, headers
+from rat_tf.data import examples, headers, layouts
 
-EXTENSIONS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff")
+EXTENSIONS = layouts.EXTENSIONS
 MAX_FILE = 2**28  # bytes; more than an image of the largest size needs in any format
 BROKEN = "not a whole PNG, JPEG, BMP, GIF, WebP or TIFF image"
 GREY = bytes(value for grey in range(256) for value in (grey, grey, grey, 0))  # as a BMP palette

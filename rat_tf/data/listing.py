@@ -26,6 +26,7 @@ class Listing:
     train: Sequence[examples.Part]
     validation: Sequence[examples.Part] = ()
     test: Sequence[examples.Part] = ()
+    notes: tuple[str, ...] = ()  # what was found and what left out, for the user
 
     @property
     def bytes(self) -> int:

@@ -42,7 +42,12 @@ def find(config: options.DataOptions, split_known: bool = False) -> listing_lib.
 
 def load(config: options.DataOptions, recorded: recorded_lib.Recorded | None = None) -> Data:
     """Finds, checks, reads and splits the set of a config; `recorded` images get their split."""
-    source = sources.read(find(config, split_known=recorded is not None), config)
+    listing = find(config, split_known=recorded is not None)
+    for note in listing.notes:
+        print(note)
+    source = sources.read(listing, config)
+    if not config.channels and sources.is_grey(source.train):
+        print("all images that were looked at are grey: --channels=1 trains on one channel")
     if recorded is not None:
         split = recorded.split_of(source, config)
     elif config.split_file:

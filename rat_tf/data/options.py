@@ -22,8 +22,8 @@ class DataOptions:
     dataset: str = fields.flag(
         "svhn",
         "svhn, cifar10, cifar100, digits (comes with scikit-learn), tfds:<name> for any other "
-        "image classification set of TFDS, or folder:<path> with labeled/<class>/*, unlabeled/** "
-        "and optionally validation/<class>/* and test/<class>/*.",
+        "image classification set of TFDS, or folder:<path> with a folder for each class, alone or in "
+        "labeled/ or train/; unlabeled/, validation/<class> and test/<class> are optional.",
         check=_check_dataset,
         group="Data",
     )
@@ -49,7 +49,7 @@ class DataOptions:
         group="Data",
     )
     skip_broken: bool = fields.flag(
-        False, "Skip files of a folder that are not valid images, with a warning.", group="Data"
+        False, "Skip image files of a folder that are broken, and list them.", group="Data"
     )
     labels: int = fields.flag(
         1000,

@@ -54,9 +54,9 @@ def held_out(
     listing = sources.find(config)
     recorded.check_classes(listing.class_names, config)
     for name in names:
-        found = sources.read_part(listing, name, config)
+        (found,) = sources.read_parts(listing, config, [name])
         if name == "validation" and not len(found):
-            train = sources.read_part(listing, "train", config)
+            (train,) = sources.read_parts(listing, config, ["train"])
             recorded.check_train(train, config)
             found = train.take(recorded.split.validation)
         if len(found):

@@ -40,24 +40,33 @@ def find(config: options.DataOptions) -> listing.Listing:
 
 def read(found: listing.Listing, config: options.DataOptions) -> Source:
     """Reads the images into memory or, if they are too large, into the cache on disk."""
-    parts = (read_part(found, name, config) for name in ("train", "validation", "test"))
-    return Source(*parts, found.class_names)
+    return Source(*read_parts(found, config, ("train", "validation", "test")), found.class_names)
 
 
-def read_part(found: listing.Listing, name: str, config: options.DataOptions) -> Examples:
-    """One part of a set: train, validation or test; only images with a label of the latter two."""
-    parts = getattr(found, name)
-    if found.bytes <= config.memory_limit_gb * 1e9:
-        images = examples.read(parts, found.image_shape)
-    else:
-        images = mapped.read(parts, found.image_shape, cache.folder(config))
-    listing.leave_out(images.skipped, config)
-    if images.skipped and not len(images):
-        raise errors.UserError(
-            f"--dataset={config.dataset}: expected images in {name}/, found "
-            f"{len(images.skipped)} broken files"
-        )
-    return images if name == "train" else _labeled(images)
+def read_parts(found: listing.Listing, config: options.DataOptions, names) -> list[Examples]:
+    """Some of train, validation and test; of the latter two only the images with a label."""
+    fits = found.bytes <= config.memory_limit_gb * 1e9
+    skipped = []
+
+    def read_part(name):
+        parts = getattr(found, name)
+        if fits:
+            images = examples.read(parts, found.image_shape)
+        else:
+            images = mapped.read(parts, found.image_shape, cache.folder(config))
+        skipped.extend(images.skipped)
+        if not config.skip_broken:  # before any more are read
+            listing.leave_out(skipped, config)
+        if images.skipped and not len(images):
+            raise errors.UserError(
+                f"--dataset={config.dataset}: expected images in {name}/, found "
+                f"{len(images.skipped)} broken files"
+            )
+        return images if name == "train" else _labeled(images)
+
+    parts = [read_part(name) for name in names]
+    listing.leave_out(skipped, config)
+    return parts
 
 
 def load(config: options.DataOptions) -> Source:
@@ -67,3 +76,14 @@ def load(config: options.DataOptions) -> Source:
 def _labeled(found: Examples) -> Examples:
     """Only the images with a label; those of ImageNet's test set, for one, have none."""
     return found.take(np.flatnonzero(found.labels != examples.UNLABELED))
+
+
+def is_grey(found: Examples, count: int = 200) -> bool:
+    """Whether the three channels of an image are equal, in `count` images from all over the set."""
+    if not len(found) or found.image_shape[-1] != 3:
+        return False
+    for index in np.linspace(0, len(found) - 1, min(count, len(found))).astype(int):
+        image = found.pixels[found.rows[index]]
+        if (image != image[..., :1]).any():
+            return False
+    return True

@@ -7,7 +7,7 @@ import html
 import os
 import re
 
-from rat_tf import files, plots, training
+from rat_tf import escapes, files, plots, training
 from rat_tf.experiments import comparison, curves, paper, tables
 
 EXAMPLES = 12  # runs whose adversarial examples are shown
@@ -49,7 +49,7 @@ def write(output: str, sections, problems, table: paper.Table | None) -> None:
     texts["report.html"] = _page(title, counts, problems, body)
     for name, text in texts.items():
         files.write(os.path.join(output, name), text)
-    print(texts["tables.md"])
+    print(escapes.printable(texts["tables.md"]))
     print(f"{counts}; see {os.path.join(output, 'report.html')}")
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import html
 import re
 
-from rat_tf import files
+from rat_tf import escapes, files
 from rat_tf.experiments import comparison
 
 NOTE = (
@@ -122,15 +122,20 @@ def _letter(count: int) -> str:
 
 def markdown(one: Table) -> str:
     def cells(texts):
-        return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
+        return "| " + " | ".join(map(escapes.markdown, texts)) + " |"
 
     rows = [
         [f"**{text}**" if (i, j) in one.bold else text for j, text in enumerate(row)]
         for i, row in enumerate(one.rows)
     ]
-    lines = [f"### {one.title}", "", cells(one.header), cells(["---"] * len(one.header))]
+    lines = [
+        f"### {escapes.markdown(one.title)}",
+        "",
+        cells(one.header),
+        cells(["---"] * len(one.header)),
+    ]
     lines += [cells(row) for row in rows]
-    return "\n".join([*lines, "", *(f"{note}\n" for note in one.notes)])
+    return "\n".join([*lines, "", *(f"{escapes.markdown(note)}\n" for note in one.notes)])
 
 
 def latex(one: Table) -> str:

@@ -60,7 +60,7 @@ def transform(config: config_lib.Config) -> transforms.Composite:
 
 def compiled(model: base.Method, config: config_lib.Config, example) -> base.Method:
     """Compiles the model and creates its variables with an `example` batch of images."""
-    rate = schedules.LearningRate(config.learning_rate, config.decay_at, config.decay)
+    rate = schedules.LearningRate(config.learning_rate, int(config.decay_at), config.decay)
     optimizer = optimizers.Adam(rate, epsilon=1e-8, weight_decay=config.weight_decay or None)
     model.compile(
         optimizer,

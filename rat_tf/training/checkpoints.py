@@ -34,8 +34,8 @@ class Checkpoints(tf.keras.callbacks.Callback):
 
     The state is the model with its optimiser (and so the step), the running means of its metrics,
     the best validation errors so far and the seconds. A signal saves it in the middle of an
-    interval, and `fit` resumes there: this is why the metrics are saved. The best weights are stored
-    under their step, as long as a checkpoint may refer to them.
+    interval, and `fit` resumes there: this is why the metrics are saved. The best weights are
+    stored under their step, as long as a checkpoint may refer to them.
     """
 
     def __init__(

@@ -90,7 +90,9 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
     with run.writing("the result"):
-        plots.summary(run.summary, rows, examined, f"{run.folder}: {run_folder.verdict(result)}")
+        if rows:  # none if a user has removed a damaged metrics.csv
+            title = f"{run.folder}: {run_folder.verdict(result)}"
+            plots.summary(run.summary, rows, examined, title)
         files.write(run.result, json.dumps(result, indent=2) + "\n")
     return result
 

@@ -80,8 +80,8 @@ def unreadable(path: str, error: Exception) -> None:
     reason = str(error).partition("\n")[0]
     if _is_whole(path):
         raise errors.UserError(
-            f"--run_dir: {path} is intact, but does not fit the network that flags.cfg and data.json "
-            f"describe: {reason}. Use these files and the code as they were when it was written."
+            f"--run_dir: {path} is intact, but does not fit the network that flags.cfg and "
+            f"data.json describe: {reason}. Use these files and the code with which it was written."
         ) from None
     print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
 

@@ -139,9 +139,11 @@ def _parameter(name: str, text: str, used: list[str]) -> ranges.Parameter:
     parameter = ranges.parse("--search", name, text, kind)
     if len(parameter.values) == 1:
         raise errors.UserError(f"--search: expected two values or more, got {name}={text}")
-    if kind in ("int", "float"):
-        # A Gaussian process treats neighbours in the list as similar.
-        ordered = tuple(sorted(parameter.values, key=float))
+    if kind in (*ranges.WHOLE, "float"):
+        # A Gaussian process treats neighbours in the list as similar. Shares come after numbers.
+        ordered = tuple(
+            sorted(parameter.values, key=lambda v: (v.endswith("%"), float(v.rstrip("%"))))
+        )
         parameter = dataclasses.replace(parameter, values=ordered)
     return parameter
 
@@ -162,7 +164,7 @@ def _value(parameter: ranges.Parameter, found):
     """The value of the flag for a value from KerasTuner: a text of a list, or a number."""
     if isinstance(found, str):
         return ranges.convert(found, parameter.kind)
-    if parameter.kind == "int":
+    if parameter.kind in ranges.WHOLE:
         return round(found)
     number = float(f"{found:.4g}")
     return number if parameter.kind == "float" else f"{number:g}"

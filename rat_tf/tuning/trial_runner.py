@@ -101,11 +101,11 @@ class Runner:
         shown = self._space.shown(values)
         print(f"\ntrial {trial_id}: " + "  ".join(f"{k}={v}" for k, v in shown.items()), flush=True)
         run = run_folder.Run(trials.path(self._folder, trial_id))
-        # Hyperband gives a trial some of the steps; ramps and decay are unchanged.
         steps = values.get("tuner/epochs", 0) * self._space.base.validate_every
-        changes = {"iterations": steps} if steps else {}
         try:
-            config = self._space.config(values, run_dir=run.folder, **changes)
+            config = self._space.config(values, run_dir=run.folder)
+            if steps:  # hyperband gives a trial some of the steps
+                config = config.beginning(steps)
         except errors.UserError as error:  # a combination that `probes` has not checked
             print(f"trial {trial_id}: {error}")
             result = trials.outcome(run, "invalid")

@@ -30,7 +30,10 @@ from rat_tf import errors
         ({"power_iterations": 0}, ["--power_iterations", ">= 1"]),
         ({"ema_decay": 1.0}, ["--ema_decay", "1.0"]),
         ({"validate_every": 30_000}, ["--validate_every", "--iterations=500000", "30000"]),
-        ({"checkpoint_every": 4_000}, ["--checkpoint_every", "--validate_every=25000", "4000"]),
+        (
+            {"iterations": 997, "validate_every": 997, "checkpoint_every": 9},
+            ["--checkpoint_every", "--validate_every=997", "9"],
+        ),
         ({"method": "supervised", "transforms": "noise:1"}, ["--transforms", "supervised", "rat"]),
         ({"method": "random", "ascent": "steepest"}, ["--ascent", "random", "rat, vat"]),
         ({"method": "pi_model", "kl_direction": "clean_adversarial"}, ["--kl_direction"]),

@@ -89,7 +89,7 @@ def test_one_split_for_all_seeds_unless_asked_otherwise():
             ["--xi", "not used by any method"],
         ),
         ({"flagfiles": ("configs/missing.cfg",)}, ["missing.cfg"]),
-        ({"given": {"iterations": "7"}}, ["--validate_every", "--iterations=7"]),
+        ({"given": {"iterations": "1009"}}, ["--validate_every", "--iterations=1009"]),
     ],
 )
 def test_mistakes_are_named_before_anything_runs(changes, words):

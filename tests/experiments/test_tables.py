@@ -14,7 +14,7 @@ ODD = tables.Table(
 def test_markdown():
     lines = tables.markdown(ODD).splitlines()
     assert lines[:4] == ["### a < b", "", "| Method | Error |", "| --- | --- |"]
-    assert lines[4] == r"| RAT (x=1\|2) <i> | **3.50 ± 0.50** |"
+    assert lines[4] == r"| RAT (x=1\|2) &lt;i> | **3.50 ± 0.50** |"
 
 
 def test_latex():

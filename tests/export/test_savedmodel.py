@@ -154,10 +154,13 @@ def test_a_stopped_export_leaves_nothing_behind(run_dir, tmp_path):
 
     status, _, err = stopped(signal.SIGKILL)
     assert status == -signal.SIGKILL, err
-    assert os.listdir(tmp_path) == [".export-1"]
+    (leftover,) = os.listdir(tmp_path)
+    assert leftover.startswith(".export-1-")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".export-2").symlink_to(tmp_path / "elsewhere")  # removed, not followed
     status, _, err = stopped(signal.SIGTERM)
     assert status == 143, err
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == ["elsewhere"]
     assert "nothing was exported" in err and "Traceback" not in err
 
 

@@ -94,8 +94,8 @@ class SemiSupervised(Options):
     consistency: float = fields.flag(
         0.3, "λ, the weight of the loss on unlabelled images (RAT: of the KL).", fields.at_least(0)
     )
-    consistency_rampup: int = fields.flag(
-        200_000, "Steps over which λ ramps up (mixmatch: linearly).", fields.at_least(0)
+    consistency_rampup: fields.Steps = fields.steps(
+        200_000, "Steps over which λ ramps up (mixmatch: linearly)."
     )
 
     def arguments(self) -> dict:

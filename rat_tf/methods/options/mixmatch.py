@@ -15,7 +15,7 @@ class MixMatch(rat.Mixing, base.SemiSupervised):
     ema_decay: float = 0.999
     evaluate: str = "teacher"
     consistency: float = 75.0
-    consistency_rampup: int = 16_384
+    consistency_rampup: fields.Steps = 16_384
     mixup: bool = True
     sharpening: float = fields.flag(
         0.5, "Temperature T that sharpens the guessed labels; 1: no sharpening.", fields.positive

@@ -37,8 +37,8 @@ class Transforming(Mixing, targets.Targeting):
         f"Transformations with their ε, in the order of application: {', '.join(spec.NAMES)}.",
         parse=spec.Spec.parse,
     )
-    epsilon_rampup: int = fields.flag(
-        0, "Steps over which ε ramps up (paper: 400000); 0: no ε-rampup.", fields.at_least(0)
+    epsilon_rampup: fields.Steps = fields.steps(
+        0, "Steps over which ε ramps up (paper: 400000); 0: no ε-rampup."
     )
     epsilon_draw: str = fields.flag(
         EPSILON_DRAWS[0],
@@ -49,10 +49,9 @@ class Transforming(Mixing, targets.Targeting):
     entropy_multiplier: float = fields.flag(
         0.06, "Weight of the entropy of unlabelled predictions.", fields.at_least(0)
     )
-    entropy_rampup: int = fields.flag(
+    entropy_rampup: fields.Steps = fields.steps(
         0,
         "Steps over which the weight of the entropy ramps up, like λ; 0: no ramp, as in the paper.",
-        fields.at_least(0),
     )
     separate_statistics: bool = fields.flag(
         False,
