@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import scipy.stats
-
 from rat_tf import config as config_lib
 from rat_tf import escapes
 from rat_tf.data import headers
-from rat_tf.training import run_folder
+from rat_tf.training import intervals, run_folder
 from rat_tf.training import weights as weights_lib
 
 CARD = """# {name}
@@ -86,6 +84,6 @@ def test_error(result: dict, weights: str, images: int) -> str:
     error = result.get(names.get(weights, "test_error"))
     if error is None:
         return "not known: " + ("no test images" if result else "training is not finished")
+    low, high = intervals.wilson(error, images)
     wrong = round(error * images)
-    low, high = scipy.stats.binomtest(wrong, images).proportion_ci(0.95, "wilson")
     return f"{error:.2%}, 95 % interval {low:.2%} to {high:.2%} ({wrong} of {images} images)"

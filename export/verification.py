@@ -21,7 +21,8 @@ def images(run: run_folder.Run, config: config_lib.Config, image_shape) -> tuple
     """Images for the largest batch and their kind: validation images if available, or noise."""
     count = max(BATCHES)
     try:
-        found = run.held_out(config, ("validation",)).take(slice(count)).images
+        _, found = run.held_out(config, ("validation",))
+        found = found.take(slice(count)).images
     except (errors.UserError, OSError) as error:
         reason = str(error).partition("\n")[0]
         print(

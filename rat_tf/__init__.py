@@ -8,6 +8,8 @@ import sys
 
 import lazy_loader
 
+from rat_tf import stack
+
 __version__ = "0.1.0"
 
 # Both are read when TensorFlow's library is loaded, so they must be set before its import. oneDNN
@@ -16,6 +18,7 @@ __version__ = "0.1.0"
 TENSORFLOW_FIRST = "tensorflow" in sys.modules and "TF_ENABLE_ONEDNN_OPTS" not in os.environ
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+stack.choose_keras()
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -31,5 +34,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "Supervised",
             "VAT",
         ],
+        "prediction": ["load"],
     },
 )

@@ -15,7 +15,7 @@ import json
 import os
 
 from rat_tf import config as config_lib
-from rat_tf import fields, files, plots, training
+from rat_tf import data, fields, files, plots, training
 from rat_tf.config import cli
 
 
@@ -24,7 +24,9 @@ class Flags:
     run_dir: str = fields.flag(None, "Run folder of rat_tf.train.")
     weights: str = fields.flag("best", "Which weights to evaluate.", choices=config_lib.WEIGHTS)
     images: int = fields.flag(
-        500, "Number of images for the robustness curves.", fields.at_least(1)
+        500,
+        "Number of images for the robustness curves: a sample with the same shares of the classes.",
+        fields.at_least(1),
     )
     data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
 
@@ -42,13 +44,16 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     cli.import_tensorflow_quietly()
     changes = {"data_dir": data_dir} if data_dir else {}
     trained = training.weights.load(run, weights)
-    examples = run.held_out(dataclasses.replace(config, **changes))
+    part, examples = run.held_out(dataclasses.replace(config, **changes))
 
     # Error and calibration.
     measure = training.evaluation
     logits = measure.predict(trained, examples)
-    report = {"weights": weights, **measure.describe(logits, examples.labels)}
-    print(f"{run_dir}, {weights} weights, {len(examples)} images")
+    report = {"weights": weights, "part": part, **measure.describe(logits, examples.labels)}
+    print(f"{run_dir}, {weights} weights, {len(examples):,} {part} images")
+    if part == "validation":
+        print("the set has no test images; validation images have also chosen the step: the error")
+        print("of new images is probably higher")
     print(
         "error {error:.2%}, 95 % interval {error_interval[0]:.2%} to {error_interval[1]:.2%}; "
         "expected calibration error {calibration_error:.2%}".format(**report)
@@ -61,16 +66,28 @@ def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -
     files.write(path["report.json"], json.dumps(report, indent=2) + "\n")
     files.write(path["per_class.csv"], files.csv_text(table, table[0]))
     confusion = measure.confusion(logits, examples.labels, len(trained.class_names))
-    plots.evaluation.confusion(path["confusion.png"], confusion, trained.class_names)
+    title = "{}\nerror {error:.2%} of {images:,} images".format(config.title, **report)
+    plots.evaluation.confusion(path["confusion.png"], confusion, trained.class_names, title)
     bins = measure.reliability(logits, examples.labels)
-    plots.evaluation.calibration(path["calibration.png"], bins)
+    title = "{}\nexpected calibration error {calibration_error:.2%}, {images:,} images"
+    title = title.format(config.title, **report)
+    plots.evaluation.calibration(path["calibration.png"], bins, title)
 
     # Robustness to every transformation.
-    subset = examples.take(slice(images))
+    indices = data.strata.sample(examples.labels, images)
+    subset = examples.take(indices)
     padding = config.padding or "zeros"
-    curves = measure.robustness(trained, subset.images, subset.labels, padding)
+    curves = measure.robustness(trained, subset.images, subset.labels, logits[indices], padding)
     files.write(path["robustness.csv"], files.csv_text(curves, curves[0]))
-    plots.evaluation.robustness(path["robustness.png"], curves)
+    used = config.used_transforms
+    title = f"{config.title}: error and KL under transformations, {len(subset):,} images"
+    plots.evaluation.robustness(
+        path["robustness.png"], curves, used.epsilons if used else {}, title
+    )
+    print(
+        f"robustness curves: {len(subset):,} images, the same shares of the classes; error without "
+        f"a transformation {curves[0]['error']:.2%}"
+    )
     print(f"figures and tables in {folder}")
     return report
 

@@ -138,9 +138,24 @@ def expect(condition, expected: str):
 
 
 def at_least(low):
-    return expect(lambda value: low <= value < math.inf, f"a number >= {low}")
+    return _within(lambda value: low <= value, f"a number >= {low}")
 
 
-positive = expect(lambda value: 0 < value < math.inf, "a number > 0")
+def between(low, high):
+    return expect(lambda value: low <= value <= high, f"a number in [{low}, {high}]")
+
+
+def _within(condition, expected: str):
+    """`expect`, and no number that TensorFlow's integers of 64 bits cannot hold."""
+
+    def check(value):
+        above = " and < 2^63" if LIMIT <= value < math.inf else ""
+        return expect(lambda v: condition(v) and v < LIMIT, expected + above)(value)
+
+    return check
+
+
+LIMIT = 2**63
+positive = _within(lambda value: 0 < value, "a number > 0")
 seed = expect(lambda value: 0 <= value < 2**31, "a number in [0, 2^31)")
 fraction = expect(lambda value: 0 <= value < 1, "a number in [0, 1)")

@@ -17,8 +17,12 @@ TEMPORARY = ".tmp"  # suffix of unfinished files
 
 
 def write(path: str, text: str) -> None:
-    """Writes a file atomically: readers and crashes never see half of it."""
-    with writing(path) as temporary, open(temporary, "x", encoding="utf-8") as file:
+    """Writes a file atomically: readers and crashes never see half of it.
+
+    It is always UTF-8: of names of files that are not, the odd bytes become escapes.
+    """
+    options = {"encoding": "utf-8", "errors": "backslashreplace"}
+    with writing(path) as temporary, open(temporary, "x", **options) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

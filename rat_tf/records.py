@@ -71,7 +71,7 @@ def _some(found: dict) -> str:
 
 
 def numbers(path: str, required: Mapping[str, Check], advice: str = "") -> list[dict[str, float]]:
-    """The rows of a CSV file of numbers, without blanks and without a last line that was cut."""
+    """The rows of a CSV file of numbers, without blanks and a last line that was cut off."""
     lines = text(path).splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         del lines[-1]  # by a crash

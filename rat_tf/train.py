@@ -46,7 +46,7 @@ def _train(config: config_lib.Config, run: training.run_folder.Run) -> None:
     cli.import_tensorflow_quietly()
     strategy = training.devices.prepare(config)
     images = run.load(config)
-    training.build.check_scale(config, images.labeled.image_shape)
+    training.build.check_images(config, images)
     if config.init_from and not started:
         training.initial.check_images(config, images)
 

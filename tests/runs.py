@@ -4,6 +4,7 @@ import contextlib
 import csv
 import importlib.util
 import io
+import locale
 import os
 import runpy
 import sys
@@ -54,12 +55,15 @@ def command(module, *arguments):
     """`python -m module` in this process, which has TensorFlow: exit status, stdout and stderr."""
     path = importlib.util.find_spec(module).origin
     out, err, status = io.StringIO(), io.StringIO(), 0
+    before = locale.setlocale(locale.LC_CTYPE)  # commands set that of their process
     with mock.patch.object(sys, "argv", [path, *map(str, arguments)]):
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
                 runpy.run_path(path, run_name="__main__")
             except SystemExit as ended:
                 status = ended.code
+            finally:
+                locale.setlocale(locale.LC_CTYPE, before)
     return status, out.getvalue(), err.getvalue()
 
 

@@ -66,6 +66,6 @@ def test_the_stopped_run_resumes_to_the_curves_of_the_finished_one(folder):
         for name in ("loss", "cross_entropy", "entropy", "lambda", "epsilon_affine"):
             assert found[name] == pytest.approx(wanted[name], rel=5e-3), (found["step"], name)
     result, recorded = run.finished(), json.loads(_read("finished/result.json"))
-    assert set(result) == set(recorded)
+    assert set(result) >= set(recorded)
     assert result["best_step"] == recorded["best_step"]
     assert result["test_error"] == pytest.approx(recorded["test_error"], abs=5.5 / 360)

@@ -29,7 +29,7 @@ def linear(images, name=""):
 
 def directions(transform, images):
     def draw(candidate):
-        seed = (candidate, 5)
+        seed = (candidate, 6)
         return transform.random_direction(len(images), images.shape[1:], seed, tf.float64)
 
     return draw

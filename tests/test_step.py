@@ -12,6 +12,7 @@ from rat_tf import config as config_lib
 from rat_tf import transforms
 from rat_tf.data import preprocess
 from rat_tf.training import build as build_lib
+from tests.transforms import cases
 
 TRANSFORMS = "noise:1,channel:0.001,affine:0.6,tps:1,flow:0.01"
 OPTIONS = {
@@ -83,11 +84,12 @@ def operations(request):
 def gpu_kernel(op):
     """The definition of the kernel that would run an operation on a GPU; None if there is none."""
 
+    def is_allowed(constraint):
+        value, allowed = op.get_attr(constraint.name), constraint.allowed_values.list
+        return getattr(value, "as_datatype_enum", value) in (*allowed.type, *allowed.s)
+
     def fits(kernel, device):
-        return kernel.device_type == device and all(
-            op.get_attr(c.name).as_datatype_enum in c.allowed_values.list.type
-            for c in kernel.constraint
-        )
+        return kernel.device_type == device and all(map(is_allowed, kernel.constraint))
 
     registered = kernels.get_registered_kernels_for_op(op.type).kernel
     devices = ("GPU", "DEFAULT")  # kernels for any device serve where there is none for GPUs
@@ -193,11 +195,16 @@ def sampler(**flags):
 
 
 def test_warps_on_gpus_are_by_a_sampler_that_they_have(monkeypatch):
-    assert sampler() == "resampler"
+    assert sampler() == cases.SAMPLERS[0]
     assert sampler(jit_compile=True) == "gather"
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [f"{kind}:0"])
     assert sampler() == "gather"
     assert transforms.parse("affine:1").transforms[0].sampler == "gather"
-    assert sampler(sampler="resampler") == "resampler"
-    registered = kernels.get_registered_kernels_for_op("Addons>Resampler").kernel
-    assert {kernel.device_type for kernel in registered} == {"CPU"}
+    assert sampler(sampler=cases.SAMPLERS[0]) == cases.SAMPLERS[0]
+
+
+@pytest.mark.parametrize("name", cases.SAMPLERS)
+def test_the_kernels_of_samplers(name):
+    operation = {"resampler": "Addons>Resampler", "gather": "GatherV2"}[name]
+    registered = kernels.get_registered_kernels_for_op(operation).kernel
+    assert ("GPU" in {kernel.device_type for kernel in registered}) == (name == "gather")

@@ -20,7 +20,7 @@ import textwrap
 
 from absl import flags
 
-from rat_tf import errors, escapes, fields
+from rat_tf import errors, escapes, fields, stack
 from rat_tf.config import flag_values, flagfiles, run_dirs, table
 
 STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
@@ -35,8 +35,15 @@ _ABOUT_FILES = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO),
     *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG),
 )
-# Harmless errors and warnings that TensorFlow 2.15 logs at every start.
-_STARTUP_NOISE = (b"Unable to register cu", b"TF-TRT Warning: Could not find TensorRT")
+# What TensorFlow logs at every start although nothing is wrong; the last two: without GPUs.
+_STARTUP_NOISE = (
+    b"Unable to register cu",
+    b"TF-TRT Warning: Could not find TensorRT",
+    b"All log messages before absl::InitializeLog()",
+    b"oneDNN custom operations are on",
+    b"Could not find cuda drivers",
+    b"failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR (303)",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +63,9 @@ class Parsed:
     def config(self) -> table.Config:
         """The `Config` of the training flags; --run_dir defaults to the last flagfile's name."""
         config = flag_values.to_config(self.values, self.given)
+        # Here and not in `Config`, so that runs of the other stack can be read.
+        if config.sampler == "resampler" and not stack.has("tensorflow_addons"):
+            raise errors.UserError(f"--sampler: {stack.NO_RESAMPLER}")
         if config.run_dir:
             return config
         flagfile = self.flagfiles[-1] if self.flagfiles else ""
@@ -246,6 +256,8 @@ def import_tensorflow_quietly() -> None:
         os.dup2(captured.fileno(), 2)
         try:
             import tensorflow
+
+            tensorflow.config.list_physical_devices()  # this is when it looks for GPUs
         finally:
             sys.stderr.flush()
             os.dup2(stderr, 2)
@@ -254,6 +266,7 @@ def import_tensorflow_quietly() -> None:
             for line in captured:
                 if not any(noise in line for noise in _STARTUP_NOISE):
                     os.write(2, line)
+    stack.check_keras()
     # Otherwise absl, which the commands use, would print every TensorFlow warning again.
     tensorflow.get_logger().setLevel("WARNING")
     tensorflow.get_logger().propagate = False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from collections.abc import Iterator
 
 import rat_tf
@@ -132,6 +133,13 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(kind)}
         plain = {n: int(v) if isinstance(v, fields.Steps) else v for n, v in values.items()}
         return kind(**plain)
+
+    @property
+    def title(self) -> str:
+        """The run in a few words, for figures."""
+        labels = f"{self.labels:,} labels" if self.labels else "all labels"
+        name = os.path.basename(os.path.normpath(self.dataset.rpartition(":")[2]))
+        return f"{self.options.title} on {name}, {labels}, seed {self.seed}"
 
     @property
     def used_transforms(self) -> spec.Spec | None:

@@ -70,7 +70,7 @@ class TrainingFlags:
     logical_devices: int = fields.flag(
         1,
         "Number of logical devices to split the CPU into, to test several replicas.",
-        fields.positive,
+        fields.between(1, 256),
         group="Machine",
     )
     jit_compile: bool = fields.flag(False, "Compile the training step with XLA.", group="Machine")
@@ -83,7 +83,7 @@ class TrainingFlags:
     sampler: str = fields.flag(
         "auto",
         "Bilinear sampling with tfa's CPU kernel (resampler) or plain TensorFlow (gather); auto: "
-        "gather on GPUs and with --jit_compile, otherwise resampler.",
+        "gather on GPUs, with --jit_compile and where tfa is not installed, otherwise resampler.",
         choices=("auto", *spec.SAMPLERS),
         group="Machine",
     )

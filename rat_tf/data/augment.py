@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-PHILOX = {"alg": "philox"}  # explicit: the default differs under XLA
+from rat_tf import draws
 
 
 @tf.keras.saving.register_keras_serializable("rat_tf")
@@ -32,19 +32,17 @@ class Augmentation:
 
     def __call__(self, images, seed, rows) -> tf.Tensor:
         """Augments `images`; `rows` slices what is drawn for `rows.total` images to these."""
-        seeds = tf.random.split(seed, 3, PHILOX["alg"])  # of shift, flip and noise
+        seeds = draws.split(seed, 3)  # of shift, flip and noise
         if self.shift or self.flip:
             count = rows.total if self.granularity == "image" else 1
-            bounds = {"minval": -self.shift, "maxval": self.shift + 1, "dtype": tf.int64}
-            shift = tf.random.stateless_uniform([count, 2], seeds[0], **bounds, **PHILOX)
-            flip = tf.random.stateless_uniform([count], seeds[1], **PHILOX) < 0.5 * self.flip
+            shift = draws.integers([count, 2], seeds[0], -self.shift, self.shift + 1)
+            flip = draws.uniform([count], seeds[1]) < 0.5 * self.flip
             if self.granularity == "image":
                 shift, flip = rows(shift), rows(flip)
             images = _moved(images, shift, flip)
         if self.noise:
             shape = [rows.total, *images.shape[1:]]
-            noise = tf.random.stateless_normal(shape, seeds[2], **PHILOX)
-            images += self.noise * rows(noise)
+            images += self.noise * rows(draws.normal(shape, seeds[2]))
         return images
 
     def get_config(self) -> dict:

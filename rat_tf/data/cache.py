@@ -29,6 +29,13 @@ def is_refusal(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno is not None
 
 
+def existing(path: str) -> str:
+    """The path itself, or the closest folder above it that exists."""
+    while not os.path.exists(path):
+        path = os.path.dirname(path) or "."
+    return path
+
+
 def folder(config: options.DataOptions) -> str:
     if config.cache_dir:
         return os.path.expanduser(config.cache_dir)

@@ -29,6 +29,7 @@ class Examples:
     rows: np.ndarray | None = None  # all of them, in order
     fingerprints: np.ndarray | None = None  # uint8 [N, 8], of the images before they were resized
     skipped: tuple[str, ...] = ()  # files that cannot be used, and why
+    name: Callable[[int], str] = str  # of an image by its row: its file, or svhn/train/17
 
     def __post_init__(self):
         if self.rows is None:
@@ -50,8 +51,16 @@ class Examples:
 
     def take(self, indices) -> Examples:
         return Examples(
-            self.pixels, self.labels[indices], self.rows[indices], self.fingerprints[indices]
+            self.pixels,
+            self.labels[indices],
+            self.rows[indices],
+            self.fingerprints[indices],
+            name=self.name,
         )
+
+    @property
+    def names(self) -> list[str]:
+        return [self.name(row) for row in self.rows]
 
     @property
     def hash(self) -> str:
@@ -72,6 +81,28 @@ class Part:
     """Identifies the images; names their file in the cache."""
     skipped: list[str] = dataclasses.field(default_factory=list)
     """Files that `batches` has skipped, and why."""
+    files: Sequence[str] = ()
+    """The files of the images, if each has one."""
+
+
+def naming(parts: Sequence[Part], skipped: Sequence[str], otherwise: str) -> Callable[[int], str]:
+    """How the images that were read from the parts are called, by their row.
+
+    By their files; those of a set without files <otherwise>/<row>.
+    """
+    files = [file for part in parts for file in part.files]
+    if not files:
+        return lambda row: f"{otherwise}/{row}"
+    if skipped:  # "<file>: <problem>", in the order of the files
+        problems, left = iter([*skipped, ""]), []
+        problem = next(problems)
+        for file in files:
+            if problem.startswith(f"{file}: "):
+                problem = next(problems)
+            else:
+                left.append(file)
+        files = left
+    return files.__getitem__
 
 
 def fingerprint(images) -> tf.Tensor:
@@ -82,8 +113,11 @@ def fingerprint(images) -> tf.Tensor:
     return tf.raw_ops.Fingerprint(data=flat, method="farmhash64")
 
 
-def fit(image, size: int, channels: int) -> tf.Tensor:
-    """One image, uint8 [H, W, C], in the configured size and channels; 0: unchanged."""
+def fit(image, size: int | tuple[int, int], channels: int) -> tf.Tensor:
+    """One image, uint8 [H, W, C], in the configured size and channels; 0: unchanged.
+
+    A `size` may be a height and a width.
+    """
     if channels:
         depth = image.shape[-1]
         if depth in (2, 4):  # the last is alpha: dropped, as image libraries do
@@ -92,8 +126,9 @@ def fit(image, size: int, channels: int) -> tf.Tensor:
             image = tf.image.grayscale_to_rgb(image)
         elif (depth, channels) == (3, 1):
             image = tf.image.rgb_to_grayscale(image)
-    if size and image.shape[:2] != (size, size):
-        resized = tf.image.resize(image, [size, size], antialias=True)
+    height_width = (size, size) if isinstance(size, int) else tuple(size)
+    if size and image.shape[:2] != height_width:
+        resized = tf.image.resize(image, height_width, antialias=True)
         image = tf.cast(tf.clip_by_value(tf.round(resized), 0, 255), tf.uint8)
     return image
 

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import errors
-from rat_tf.data import examples, image_files, layouts, listing, options
+from rat_tf.data import examples, image_files, layouts, links, listing, options
 
 BATCH = 64
 
@@ -18,6 +18,7 @@ BATCH = 64
 def find(config: options.DataOptions) -> listing.Listing:
     """Lists the files of the folder, see `layouts`, and reads the first for its shape."""
     root = os.path.expanduser(config.dataset.partition(":")[2])
+    links.check(root, config.follow_links)
     layout, notes = layouts.find(root)
     unlabeled = [(file, examples.UNLABELED) for file in layout.unlabeled]
     first = _first(layout.labeled, config)
@@ -36,9 +37,18 @@ def _part(files: Sequence[tuple[str, int]], first, config) -> examples.Part:
     def key():
         # A broken link has only its own stat.
         stats = [os.stat(file, follow_symlinks=os.path.exists(file)) for file, _ in files]
-        return repr([(*item, stat.st_size, stat.st_mtime_ns) for item, stat in zip(files, stats)])
+        # "upright": files decoded before EXIF rotation was applied are others.
+        return "upright " + repr(
+            [(*item, stat.st_size, stat.st_mtime_ns) for item, stat in zip(files, stats)]
+        )
 
-    return examples.Part(len(files), lambda: _batches(files, first, skipped, config), key, skipped)
+    return examples.Part(
+        len(files),
+        lambda: _batches(files, first, skipped, config),
+        key,
+        skipped,
+        [file for file, _ in files],
+    )
 
 
 def _first(files, config) -> tuple[str, tuple[int, int, int]]:

@@ -118,7 +118,11 @@ def _check_classes(root: str, base: str, classes: Sequence[str]) -> None:
             f"--dataset=folder:{root}: expected two or more folders of classes in {base}, found "
             f"{len(classes)}{' (' + names[0] + ')' if names else ''}{hint}"
         )
-    for path in classes:
+    for path, name in zip(classes, names):
+        if not name.isprintable():  # such as a line break, or bytes that are not UTF-8
+            raise errors.UserError(
+                f"{path!a}: expected the name of a class to be printable text, got {name!a}"
+            )
         for name in next(_walk(path))[1]:
             if NAMES.get(name.lower()) in ("labeled", "validation", "test"):
                 raise errors.UserError(

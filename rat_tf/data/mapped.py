@@ -1,4 +1,6 @@
-"""Sets larger than --memory_limit_gb: decoded once into a file of pixels, then mapped into memory.
+"""Sets that are large or slow: decoded once into a file of pixels, then mapped into memory.
+
+Large are sets above --memory_limit_gb, slow are folders that took more than `SLOW` seconds to read.
 
 The usual alternative, shards with a shuffle buffer, cannot be reproduced from any step (the state
 of the buffer is not a function of the step), and cannot pick 1,000 labelled images out of a large
@@ -14,11 +16,13 @@ that it takes no memory.
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import hashlib
 import json
 import os
 import shutil
+import time
 import zlib
 from collections.abc import Sequence
 
@@ -29,6 +33,7 @@ from rat_tf import errors, files
 from rat_tf.data import cache, examples
 
 BLOCK = 2**24  # bytes read at once for the checksum
+SLOW = 5  # seconds of reading, above which a set is kept
 
 
 def read(parts: Sequence[examples.Part], shape, cache_dir: str) -> examples.Examples:
@@ -36,8 +41,7 @@ def read(parts: Sequence[examples.Part], shape, cache_dir: str) -> examples.Exam
     size = sum(part.size for part in parts)
     if not size:
         return examples.read(parts, shape)
-    key = hashlib.sha256(json.dumps([[part.key() for part in parts], shape]).encode()).hexdigest()
-    folder = os.path.join(cache_dir, "images", key[:24])
+    folder = _place(parts, shape, cache_dir)
     with cache.user_errors(cache_dir):
         found = _open(folder, size, shape)
         if found is not None:
@@ -54,6 +58,49 @@ def read(parts: Sequence[examples.Part], shape, cache_dir: str) -> examples.Exam
     return found
 
 
+def remembered(parts: Sequence[examples.Part], shape, cache_dir: str) -> examples.Examples:
+    """As `examples.read`; what takes long to decode is kept in the cache for the next start."""
+    size = sum(part.size for part in parts)
+    folder = _place(parts, shape, cache_dir) if size else ""
+    # A cache that cannot be used is no reason to stop: the images fit into memory.
+    with contextlib.suppress(OSError):
+        found = _open(folder, size, shape) if size else None
+        if found is not None:
+            print(f"{size:,} decoded images from {folder}")
+            return found
+    began = time.monotonic()
+    found = examples.read(parts, shape)
+    seconds = time.monotonic() - began
+    if seconds > SLOW:
+        try:
+            _keep(found, folder)
+            kept = (
+                f"they are kept in {folder} for the next start ({found.pixels.nbytes / 1e9:.2f} GB)"
+            )
+        except OSError as error:
+            kept = f"they cannot be kept in {folder}: {error.strerror or error}"
+        print(f"{size:,} images took {seconds:.0f} s to decode; {kept}")
+    return found
+
+
+def _keep(found: examples.Examples, folder: str) -> None:
+    if found.pixels.nbytes > 0.95 * shutil.disk_usage(cache.existing(folder)).free:
+        raise OSError(errno.ENOSPC, "not enough space")
+    os.makedirs(folder, exist_ok=True)
+    _remove_abandoned(os.path.dirname(folder))
+    with files.locked(os.path.join(folder, "lock")) as held:
+        if held is False:  # another process writes the same
+            return
+        with files.writing(os.path.join(folder, "pixels.npy")) as path, open(path, "wb") as file:
+            np.save(file, found.pixels)
+        _save_labels(found, folder)
+
+
+def _place(parts, shape, cache_dir: str) -> str:
+    key = hashlib.sha256(json.dumps([[part.key() for part in parts], shape]).encode()).hexdigest()
+    return os.path.join(cache_dir, "images", key[:24])
+
+
 def _decode(parts, size: int, shape, folder: str) -> None:
     needed, free = size * int(np.prod(shape)), shutil.disk_usage(folder).free
     if needed > 0.95 * free:
@@ -65,6 +112,11 @@ def _decode(parts, size: int, shape, folder: str) -> None:
     logging.warning("decoding %d images (%.1f GB) into %s, once", size, needed / 1e9, folder)
     with files.writing(os.path.join(folder, "pixels.npy")) as path:
         found = examples.read(parts, shape, path)
+    _save_labels(found, folder)
+
+
+def _save_labels(found: examples.Examples, folder: str) -> None:
+    """The last file of a set: all of it is there."""
     with files.writing(os.path.join(folder, "labels.npz")) as path, open(path, "wb") as file:
         np.savez(
             file,

@@ -22,8 +22,8 @@ class DataOptions:
     dataset: str = fields.flag(
         "svhn",
         "svhn, cifar10, cifar100, digits (comes with scikit-learn), tfds:<name> for any other "
-        "image classification set of TFDS, or folder:<path> with a folder for each class, alone or in "
-        "labeled/ or train/; unlabeled/, validation/<class> and test/<class> are optional.",
+        "image classification set of TFDS, or folder:<path> with a folder for each class, alone or "
+        "in labeled/ or train/; unlabeled/, validation/<class> and test/<class> are optional.",
         check=_check_dataset,
         group="Data",
     )
@@ -50,6 +50,12 @@ class DataOptions:
     )
     skip_broken: bool = fields.flag(
         False, "Skip image files of a folder that are broken, and list them.", group="Data"
+    )
+    follow_links: bool = fields.flag(
+        False,
+        "Follow links in a folder of images that lead out of it; do this only for a folder that "
+        "you trust.",
+        group="Machine",
     )
     labels: int = fields.flag(
         1000,
@@ -117,7 +123,8 @@ class DataOptions:
     )
     memory_limit_gb: float = fields.flag(
         4.0,
-        "Larger sets are decoded once into --cache_dir and memory-mapped.",
+        "Larger sets are decoded once into --cache_dir and memory-mapped, as are folders that "
+        "take more than 5 seconds to decode.",
         fields.at_least(0),
         group="Machine",
     )

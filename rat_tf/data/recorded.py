@@ -46,8 +46,8 @@ class Recorded:
 
 def held_out(
     config: options.DataOptions, recorded: Recorded, names=("test", "validation")
-) -> examples.Examples:
-    """The images of the first of these parts that has any. Other parts are not read.
+) -> tuple[str, examples.Examples]:
+    """The first of these parts that has images: its name and they. Other parts are not read.
 
     The validation images are the set's own, or those of the run's split.
     """
@@ -61,7 +61,7 @@ def held_out(
             found = train.take(recorded.split.validation)
         if len(found):
             recorded.check_part(name, found, config)
-            return found
+            return name, found
     raise errors.UserError(f"--dataset={config.dataset}: has no images for {' or '.join(names)}")
 
 

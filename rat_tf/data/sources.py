@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from rat_tf import errors
+from rat_tf import errors, memory
 from rat_tf.data import cache, examples, listing, mapped, options
 from rat_tf.data.examples import Examples
 
@@ -21,6 +21,10 @@ class Source:
 
 def find(config: options.DataOptions) -> listing.Listing:
     """Finds the set that --dataset names."""
+    size = config.image_size
+    if size:  # resized as floating-point numbers
+        image = {f"an image of {size:,}×{size:,} pixels": 4 * size**2 * (config.channels or 1)}
+        memory.check(image, "use a smaller --image_size")
     if config.svhn_extra and config.dataset != "svhn":
         raise errors.UserError(
             f"--svhn_extra: expected --dataset=svhn, got --dataset={config.dataset}"
@@ -39,18 +43,23 @@ def find(config: options.DataOptions) -> listing.Listing:
 
 
 def read(found: listing.Listing, config: options.DataOptions) -> Source:
-    """Reads the images into memory or, if they are too large, into the cache on disk."""
+    """Reads the images into memory, or from the cache on disk what is large or slow to decode."""
     return Source(*read_parts(found, config, ("train", "validation", "test")), found.class_names)
 
 
 def read_parts(found: listing.Listing, config: options.DataOptions, names) -> list[Examples]:
     """Some of train, validation and test; of the latter two only the images with a label."""
     fits = found.bytes <= config.memory_limit_gb * 1e9
+    if fits:
+        advice = "use a smaller --memory_limit_gb, which keeps them on disk, or --image_size"
+        memory.check({"the images": found.bytes}, advice)
     skipped = []
 
     def read_part(name):
         parts = getattr(found, name)
-        if fits:
+        if fits and config.dataset.startswith("folder:"):  # photos take long to decode
+            images = mapped.remembered(parts, found.image_shape, cache.folder(config))
+        elif fits:
             images = examples.read(parts, found.image_shape)
         else:
             images = mapped.read(parts, found.image_shape, cache.folder(config))
@@ -62,6 +71,8 @@ def read_parts(found: listing.Listing, config: options.DataOptions, names) -> li
                 f"--dataset={config.dataset}: expected images in {name}/, found "
                 f"{len(images.skipped)} broken files"
             )
+        naming = examples.naming(parts, images.skipped, f"{config.dataset}/{name}")
+        images = dataclasses.replace(images, name=naming)
         return images if name == "train" else _labeled(images)
 
     parts = [read_part(name) for name in names]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rat_tf import errors, files, records
-from rat_tf.data import examples, kept, options, sources
+from rat_tf.data import examples, kept, options, sources, strata
 from rat_tf.data import listing as listing_lib
 
 PARTS = ("validation", "labeled", "unlabeled")
@@ -76,12 +76,16 @@ def split(
     """Validation first, then the labelled images class by class, the rest unlabelled.
 
     Images without a label are always unlabelled, so that adding some leaves the others where they
-    were. Validation images of an `earlier` split stay validation, see `kept`.
+    were. The validation images of a folder, often few, are stratified. Those of an `earlier` split
+    stay validation, see `kept`.
     """
     labels = source.train.labels
     rng = np.random.default_rng(config.split_seed)
     order = rng.permutation(np.flatnonzero(labels != examples.UNLABELED))
     num_validation = _num_validation(len(order), len(source.validation), config)
+    if config.dataset.startswith("folder:"):
+        # Only there: the sets of the paper keep their splits, and have thousands of images.
+        order = strata.first(order, labels, num_validation)
     if earlier is not None and num_validation:
         order, num_validation = kept.first(order, num_validation, source, earlier)
     validation, training = order[:num_validation], order[num_validation:]
@@ -169,11 +173,7 @@ def _counts(labels, source, config) -> np.ndarray:
         return sizes
     if config.stratify == "balanced":
         return np.full(classes, config.labels // classes)
-    exact = config.labels * sizes / max(len(labels), 1)
-    counts = np.floor(exact).astype(int)
-    # Rounding down leaves some over: the largest remainders get them.
-    counts[np.argsort(counts - exact, kind="stable")[: config.labels - counts.sum()]] += 1
-    return counts
+    return strata.shares(sizes, config.labels)
 
 
 def _num_validation(available: int, own: int, config) -> int:

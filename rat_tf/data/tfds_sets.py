@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import re
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 
@@ -20,6 +22,7 @@ from rat_tf import errors
 from rat_tf.data import examples, listing, options
 
 NAMES = {"svhn": "svhn_cropped", "cifar10": "cifar10", "cifar100": "cifar100"}
+STORAGE = "https://storage.googleapis.com"  # of gs://
 UNLABELED_SPLITS = ("unlabelled", "unlabeled")  # STL-10 has one
 
 
@@ -63,7 +66,7 @@ def _builder(config: options.DataOptions) -> tfds.core.DatasetBuilder:
             f"tfds:<set>/<config>:<version>, got {name!r}"
         )
     if data_dir and data_dir.startswith("gs://"):
-        _check_network(f"--data_dir={data_dir}: no network connection to read it")
+        _check_network(STORAGE, f"--data_dir={data_dir}: no network connection to read it from")
     try:
         with _quiet():
             return read_only_builder.builder_from_files(name, data_dir=data_dir)
@@ -85,25 +88,32 @@ def _builder(config: options.DataOptions) -> tfds.core.DatasetBuilder:
     )
 
 
-def _check_network(message: str) -> None:
+def _check_network(host: str, message: str) -> None:
     """Fails within seconds; TFDS and TensorFlow would retry for minutes."""
     try:
         # Not urlopen, which would fix the proxies for the whole process.
-        urllib.request.build_opener().open("https://storage.googleapis.com", timeout=5)
+        urllib.request.build_opener().open(host, timeout=10)
     except urllib.error.HTTPError:
-        pass  # the network works
-    except OSError as error:
-        raise errors.UserError(f"{message}: {error}") from error
+        pass  # the host answers
+    except (OSError, http.client.HTTPException) as error:
+        raise errors.UserError(f"{message} {host}: {error}") from error
 
 
 def _download(name: str, data_dir: str | None, config) -> tfds.core.DatasetBuilder:
-    _check_network(
-        f"--download: {name} is not prepared in --data_dir={data_dir or ''} and there is no "
-        "network connection to download it"
-    )
     try:
         builder = tfds.builder(name, data_dir=data_dir)
-        builder.download_and_prepare()
+        urls = map(urllib.parse.urlsplit, builder.url_infos)
+        for host in sorted({f"{url.scheme}://{url.netloc}" for url in urls}):
+            _check_network(
+                host,
+                f"--download: {name} is not prepared in --data_dir={data_dir or ''} and there is "
+                "no network connection to",
+            )
+        # From where its authors published it, not from a copy that TFDS may have.
+        settings = tfds.download.DownloadConfig(try_download_gcs=False)
+        builder.download_and_prepare(download_config=settings)
+    except errors.UserError:
+        raise
     except Exception as error:
         raise errors.UserError(
             f"--dataset={config.dataset}: TFDS cannot prepare {name}: {error}"

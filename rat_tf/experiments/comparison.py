@@ -18,11 +18,11 @@ BENCHMARK = (
     *("dataset", "network", "iterations", "validate_every", "image_size", "channels"),
     *("svhn_extra", "skip_broken", "validation", "stratify", "split_file", "preprocessing"),
 )
-NAMES = {
-    **{"supervised": "Supervised", "pi_model": "Π-Model", "pseudo_label": "Pseudo-Label"},
-    **{"mean_teacher": "Mean Teacher", "vat": "VAT", "random": "Random Transformation"},
-    **{"rat": "RAT", "mixmatch": "MixMatch"},
-}
+#: The paper's order of methods.
+ORDER = (
+    *("supervised", "pi_model", "pseudo_label", "mean_teacher", "vat", "random", "rat"),
+    "mixmatch",
+)
 
 
 @dataclasses.dataclass
@@ -49,6 +49,7 @@ class Section:
 
     title: str
     lines: list[Line]
+    part: str = "test"  # whose error the lines show
 
 
 def identity(config: config_lib.Config) -> tuple:
@@ -71,12 +72,15 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
         if table and row is None:
             others.append(group)
             continue
-        key = tuple(getattr(group.config, name) for name in BENCHMARK)
-        name = row.name if row else NAMES.get(group.config.method, group.config.method)
+        key = (group.part, *(getattr(group.config, name) for name in BENCHMARK))
+        name = row.name if row else group.config.options.title
         unlike = _unlike(group.config, reference) if row else ()
         line = Line(name, group.labels, group, row, unlike)
         by_benchmark.setdefault(key, []).append(line)
-    found = [Section(_title(lines[0].group.config), lines) for lines in by_benchmark.values()]
+    found = [
+        Section(_title(lines[0].group.config), lines, part)
+        for (part, *_), lines in by_benchmark.items()
+    ]
     if table:
         _add_missing(found, list(rows.values()))
     order = {id(row): number for number, (row, _) in enumerate(rows.values())}
@@ -108,7 +112,7 @@ def _elsewhere(groups: list[results.Group], title: str) -> str:
 
 def _place(line: Line) -> int:
     """The position of a method in the paper's order."""
-    order = {name: number for number, name in enumerate(NAMES)}
+    order = {name: number for number, name in enumerate(ORDER)}
     return order.get(line.group.config.method, len(order)) if line.group else 0
 
 

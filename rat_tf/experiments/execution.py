@@ -77,6 +77,7 @@ def check_data(planned: list[plan.Planned]) -> None:
         config = run.config
         given = [name for name, f in config_lib.FLAGS.items() if f.metadata["group"] == "Data"]
         key = tuple(getattr(config, name) for name in ("data_dir", *given))
+        training.footprint.check(config)
         if key not in seen and not config.download:
             data.find(config)
         seen.add(key)

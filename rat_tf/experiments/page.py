@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import os
 import re
@@ -11,19 +10,6 @@ from rat_tf import escapes, files, plots, training
 from rat_tf.experiments import comparison, curves, paper, tables
 
 EXAMPLES = 12  # runs whose adversarial examples are shown
-STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
-  color: #222; background: #fff }
-h1, h2 { line-height: 1.2 } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc }
-table { display: block; overflow-x: auto; border-collapse: collapse;
-  font-variant-numeric: tabular-nums }
-th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #e4e4e4 }
-th:not(:first-child), td:not(:first-child) { white-space: nowrap }
-th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid #888 }
-img { max-width: 100%; height: auto; margin: .5rem 0 }
-.note { color: #555; font-size: .87em; max-width: 60rem } .bad { color: #a00 }
-code { font-size: .9em; overflow-wrap: anywhere }
-"""
 
 
 def write(output: str, sections, problems, table: paper.Table | None) -> None:
@@ -87,7 +73,7 @@ def _examples(sections) -> list[str]:
         return []
     body = ["<h2>Adversarial examples</h2>"]
     for result in there[:EXAMPLES]:
-        title = f"{result.folder}: test error {result.error:.2f} %"
+        title = f"{result.folder}: {result.part} error {result.error:.2f} %"
         body.append(_image(training.run_folder.Run(result.folder).summary, title))
     if there[EXAMPLES:]:
         body.append(
@@ -97,22 +83,12 @@ def _examples(sections) -> list[str]:
 
 
 def _image(path: str, title: str) -> str:
-    """Embedded in the page, so that it can be sent as one file."""
     with open(path, "rb") as file:
-        data = base64.b64encode(file.read()).decode()
-    title = html.escape(title)
-    return f'<p class="note">{title}</p>\n<img alt="{title}" src="data:image/png;base64,{data}">'
+        picture = plots.page.picture(file.read(), title)
+    return f'<p class="note">{html.escape(title)}</p>\n{picture}'
 
 
 def _page(title: str, counts: str, problems, body: list[str]) -> str:
     listed = "".join(f"<li><code>{html.escape(problem)}</code></li>" for problem in problems)
-    newline = "\n"  # before Python 3.12 braces cannot contain a backslash
-    remarks = f'<h2 class="bad">Remarks</h2><ul>{listed}</ul>' if problems else ""
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>
-<style>{STYLE}</style></head><body>
-<h1>{html.escape(title)}</h1><p>{html.escape(counts)}</p>
-{newline.join(body)}
-{remarks}
-</body></html>
-"""
+    remarks = [f'<h2 class="bad">Remarks</h2><ul>{listed}</ul>'] if problems else []
+    return plots.page.document(title, [f"<p>{html.escape(counts)}</p>", *body, *remarks])

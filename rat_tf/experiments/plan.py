@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import re
 
 from rat_tf import config as config_lib
@@ -12,6 +13,7 @@ from rat_tf.config import flag_values, ranges, run_dirs
 from rat_tf.experiments import paper
 
 FIELDS = config_lib.FLAGS
+MAX_RUNS = 10_000
 #: Flags that the rows of the paper set; together with --paper they select rows.
 SELECTING = ("dataset", "method", "labels")
 #: Flags that the name of a run folder shows anyway.
@@ -71,6 +73,7 @@ def plan(
     are merged. A flag that no run uses is an error.
     """
     _check(given, varied)
+    _check_number(varied)
     found = list(_combinations(flagfiles, given, varied, root, split_per_seed))
     return _distinct(found, {**given, **varied})
 
@@ -83,6 +86,15 @@ def _check(given: dict[str, str], varied: dict[str, list[str]]) -> None:
             raise errors.UserError(
                 "--run_dir: not used by rat_tf.sweep; every run has its own, see --runs"
             )
+
+
+def _check_number(varied: dict[str, list[str]], rows: int = 1) -> None:
+    """Planning a run takes milliseconds."""
+    count = rows * math.prod(map(len, varied.values()))
+    if count > MAX_RUNS:
+        raise errors.UserError(
+            f"--vary: expected at most {MAX_RUNS:,} runs in one sweep, got {count:,} combinations"
+        )
 
 
 def _combinations(flagfiles, given, varied, root, split_per_seed):
@@ -142,6 +154,7 @@ def plan_paper(
     selected = {flag: given[flag] for flag in SELECTING if flag in given}
     others = {flag: text for flag, text in given.items() if flag not in SELECTING}
     _check(others, varied)
+    _check_number(varied, len(rows))
     found = []
     for row in rows:
         own = {

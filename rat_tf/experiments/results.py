@@ -31,7 +31,8 @@ FREE = {"seed", "split_seed"} | {
 class Result:
     folder: str
     config: config_lib.Config
-    error: float  # on the test set, in %
+    error: float  # in %
+    part: str = "test"  # or "validation", if the set has no test images
     commit: str | None = None  # of the code
     labels: int = 0  # 0: unknown
     rows: Sequence[dict] = ()  # of metrics.csv
@@ -51,6 +52,10 @@ class Group:
     def labels(self) -> int:
         """The number of labelled images, also with --labels=0."""
         return self.config.labels or self.results[0].labels
+
+    @property
+    def part(self) -> str:
+        return self.results[0].part
 
     @property
     def errors(self) -> np.ndarray:
@@ -135,9 +140,9 @@ def _read(run: run_folder.Run) -> Result:
     result = run.finished()
     if result is None:
         raise errors.UserError(f"not finished, {_progress(run, config)}")
-    if result["test_error"] is None:
-        raise errors.UserError("result.json has no test error: the set has no test images")
-    return Result(run.folder, config, 100 * result["test_error"], labels=result.get("labels", 0))
+    part = "validation" if result["test_error"] is None else "test"
+    error = result["best_validation_error" if part == "validation" else "test_error"]
+    return Result(run.folder, config, 100 * error, part=part, labels=result.get("labels", 0))
 
 
 def _progress(run: run_folder.Run, config: config_lib.Config) -> str:
@@ -150,7 +155,7 @@ def group(results) -> tuple[list[Group], list[str]]:
     found: dict[tuple, dict] = {}
     problems = []
     for result in results:
-        members = found.setdefault(tuple(protocol(result.config).values()), {})
+        members = found.setdefault((result.part, *protocol(result.config).values()), {})
         seeds = (result.config.seed, result.config.split_seed)
         first = members.setdefault(seeds, result)
         if first is not result:

@@ -10,10 +10,14 @@ from rat_tf import escapes, files
 from rat_tf.experiments import comparison
 
 NOTE = (
-    "Test error in %, mean ± standard deviation of the sample (n − 1) over the seeds. Bold: the "
+    " error in %, mean ± standard deviation of the sample (n − 1) over the seeds. Bold: the "
     f"lowest mean, if it is over at least {comparison.MIN_SEEDS} seeds. Behind the best: the "
     f"difference to the lowest mean over at least {comparison.MIN_SEEDS} seeds. p: Welch's t-test, "
     "two-sided, not corrected for the number of comparisons."
+)
+WITHOUT_TEST = (
+    " The set has no test images: the error is that of the validation images at the best step, "
+    "which they have chosen. That of new images is probably higher."
 )
 PAPER_NOTE = " The paper's numbers are over five seeds; it does not say whether n or n − 1."
 _LATEX = {
@@ -47,7 +51,9 @@ def table(section: comparison.Section) -> Table:
         rows.append(tuple(_cells(line, mark, with_paper)))
         if line.best:
             bold.add((number, 2))
-    notes = [NOTE + (PAPER_NOTE if with_paper else "")]
+    notes = [section.part.capitalize() + NOTE + (PAPER_NOTE if with_paper else "")]
+    if section.part == "validation":
+        notes[0] += WITHOUT_TEST
     notes += [
         f"[{letter}] not the paper's protocol: {', '.join(flags)}"
         for flags, letter in letters.items()
@@ -75,7 +81,8 @@ def overview(section: comparison.Section) -> Table | None:
         rows += [tuple(row) for row in (ours, theirs) if set(row[1:]) != {"—"}]
     header = ("Method", *(f"{count:,} labels" for count in labels))
     note = (
-        "Test error in %; seeds, tests and flags unlike the paper's are in the table that follows."
+        f"{section.part.capitalize()} error in %; seeds, tests and flags unlike the paper's are in "
+        "the table that follows."
     )
     return Table(section.title, header, tuple(rows), frozenset(bold), (note,))
 

@@ -8,8 +8,11 @@ import tensorflow as tf
 from tensorflow.python.util import _pywrap_util_port
 
 import rat_tf
+from rat_tf import stack
 from rat_tf.methods import checks, supervision
 from rat_tf.transforms import composite, spec
+
+stack.check_keras()
 
 
 class Habits(tf.keras.Model):

@@ -20,10 +20,10 @@ def mix(images, targets, alpha: float, seed, rows: draws.Rows):
     λ' = max(λ, 1 - λ) >= 1/2, so that the mixture stays closer to a (MixMatch, equations 8 to 11).
     Partners are of the same replica; everything else is drawn for the global batch.
     """
-    seeds = tf.random.split(seed, 2, draws.ALGORITHM)
+    seeds = draws.split(seed, 2)
     coefficient = rows(coefficients(rows.total, alpha, seeds[0]))
     # A permutation of the replica's rows: the order of random numbers.
-    numbers = tf.random.stateless_uniform([rows.total], seeds[1], alg=draws.ALGORITHM)
+    numbers = draws.uniform([rows.total], seeds[1])
     partner = tf.argsort(rows(numbers))
 
     def mixed(values):
@@ -41,7 +41,7 @@ def coefficients(count: int, alpha: float, seed) -> tf.Tensor:
     Read from a table: TensorFlow's own gamma draws cannot be compiled by XLA.
     """
     table = tf.constant(_quantiles(alpha), tf.float32)
-    place = POINTS * tf.random.stateless_uniform([count], seed, alg=draws.ALGORITHM)
+    place = POINTS * draws.uniform([count], seed)
     below = tf.minimum(tf.cast(place, tf.int64), POINTS - 1)
     fraction = place - tf.cast(below, tf.float32)
     return (1 - fraction) * tf.gather(table, below) + fraction * tf.gather(table, below + 1)

@@ -167,7 +167,7 @@ class RAT(base.SemiSupervised):
         if self.epsilon_draw == "fixed":
             return epsilons
         shape, seed = [rows.total, len(epsilons)], draws.seed_for(self.seed, step, "radius")
-        drawn = rows(1 - tf.random.stateless_uniform(shape, seed, alg=draws.ALGORITHM))
+        drawn = rows(1 - draws.uniform(shape, seed))
         return [epsilon * drawn[:, i] for i, epsilon in enumerate(epsilons)]
 
     def offsets(self, images, clean_logits, step, search: bool) -> adversary.Found:
@@ -193,13 +193,14 @@ class RAT(base.SemiSupervised):
         """What the adversary does to `images` (as stored) at `step`, and its strength.
 
         Returns the preprocessed `images` scaled to [-1, 1], the `transformed` ones, the `offsets`
-        by name, and the KL reached per image, [B], by the search of this run (`adversarial_kl`) and
-        by the random direction it starts from (`random_kl`). The target is not sharpened.
+        by name, the classes `before` and `after`, [B], and the KL reached per image, [B], by the
+        search of this run (`adversarial_kl`) and by the random direction it starts from
+        (`random_kl`). The target is not sharpened.
         """
         images = self.scaled(images)
         (clean,) = self.forward(step, "clean", images, update_stats=False)
         target = self.target_logits(images, clean, step)
-        examined = {"images": images}
+        examined = {"images": images, "before": tf.argmax(target, axis=-1)}
         for name, search in (("random_kl", False), ("adversarial_kl", True)):
             found = self.offsets(images, target, step, search)
             transformed = self.transform.apply(images, found.offsets)
@@ -207,6 +208,7 @@ class RAT(base.SemiSupervised):
             examined[name] = divergences.kl_divergence(target, moved)
             if search == self.search:
                 examined["transformed"] = transformed
+                examined["after"] = tf.argmax(moved, axis=-1)
                 names = (t.name for t in self.transform.transforms)
                 examined["offsets"] = dict(zip(names, found.offsets))
         return examined

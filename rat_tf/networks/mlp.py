@@ -20,7 +20,16 @@ class MLP(tf.keras.Model):
         ]
 
     def call(self, points, training=False, update_stats=True):
+        return self.linear(self.features(points))
+
+    def features(self, points, training=False, update_stats=True) -> tf.Tensor:
+        """The second hidden layer, [B, hidden]."""
         points = self.flatten(points)
-        for layer in self.dense:
+        for layer in self.dense[:-1]:
             points = layer(points)
         return points
+
+    @property
+    def linear(self) -> tf.keras.layers.Layer:
+        """The layer from features to logits."""
+        return self.dense[-1]

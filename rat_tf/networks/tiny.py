@@ -22,5 +22,9 @@ class Tiny(tf.keras.Model):
         self.linear = layers.linear(num_classes, seeds)
 
     def call(self, images, training=False, update_stats=True):
+        return self.linear(self.features(images, training, update_stats))
+
+    def features(self, images, training=False, update_stats=True) -> tf.Tensor:
+        """The pooled activations, [B, 16]."""
         x = self.norm(self.first(images), training=training, update_stats=update_stats)
-        return self.linear(tf.reduce_mean(layers.leaky_relu(x, training), axis=[1, 2]))
+        return tf.reduce_mean(layers.leaky_relu(x, training), axis=[1, 2])

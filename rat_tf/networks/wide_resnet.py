@@ -44,11 +44,15 @@ class WideResNet(tf.keras.Model):
         self.linear = layers.linear(num_classes, seeds)
 
     def call(self, images, training=False, update_stats=True):
+        return self.linear(self.features(images, training, update_stats))
+
+    def features(self, images, training=False, update_stats=True) -> tf.Tensor:
+        """The pooled activations, [B, 64k]."""
         x = self.first(images)
         for block in self.blocks:
             x = block(x, training=training, update_stats=update_stats)
         x = layers.leaky_relu(self.norm(x, training=training, update_stats=update_stats), training)
-        return self.linear(tf.reduce_mean(x, axis=[1, 2]))
+        return tf.reduce_mean(x, axis=[1, 2])
 
 
 class _Block(tf.keras.layers.Layer):

@@ -4,5 +4,14 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["canvas", "contact_sheet", "evaluation", "moons", "report", "run", "search"],
+    submodules=[
+        "canvas",
+        "contact_sheet",
+        "evaluation",
+        "moons",
+        "page",
+        "report",
+        "run",
+        "search",
+    ],
 )

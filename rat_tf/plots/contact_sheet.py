@@ -10,6 +10,7 @@ from rat_tf.plots import canvas
 COLUMNS = 10
 
 
+@canvas.styled
 def save(path: str, rows: list[tuple]) -> None:
     """Writes rows of (title, uint8 images, their names or None) as a PNG, ten images a line."""
     figure = figure_lib.Figure(figsize=(1.1 * COLUMNS, 1.45 * len(rows)))

@@ -8,6 +8,7 @@ from matplotlib import ticker
 from rat_tf.plots import canvas
 
 
+@canvas.styled
 def against_labels(path: str, ours: dict, theirs: dict, title: str) -> None:
     """Figure 2 of the paper: error against labels, one standard deviation shaded.
 
@@ -32,7 +33,6 @@ def against_labels(path: str, ours: dict, theirs: dict, title: str) -> None:
     axis.set_xticks([], minor=True)
     axis.set(xlabel="labelled images", ylabel="test error, %", title=title)
     axis.set_ylim(bottom=0)
-    axis.grid(alpha=0.3)
     _legend(figure, handles)
     canvas.save(figure, path)
 
@@ -50,10 +50,11 @@ def _legend(figure, handles: dict) -> None:
     # As many columns as fit the longest name, at 11 letters per inch.
     room = 11 * figure.get_figwidth() // (6 + max(map(len, handles)))
     columns = int(max(1, min(3, room, len(handles))))
-    place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+    place = {"loc": "outside lower center", "ncols": columns}
     figure.legend(handles.values(), handles, **place)
 
 
+@canvas.styled
 def training_curves(path: str, panels: dict, title: str) -> None:
     """Validation error against steps: {labels: {name: (steps, mean, std)}}, a panel each."""
     columns = min(3, len(panels))
@@ -72,7 +73,6 @@ def training_curves(path: str, panels: dict, title: str) -> None:
         axis.set(title=f"{labels:,} labels", xlabel="step")
         axis.set_ylim(bottom=0)
         axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k
-        axis.grid(alpha=0.3)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for line in axes:

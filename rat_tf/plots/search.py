@@ -8,11 +8,12 @@ from matplotlib import cm, colors
 from rat_tf.plots import canvas
 
 
+@canvas.styled
 def trials(path: str, ranked: list[dict]) -> None:
     """Validation error against the one searched parameter, or parallel coordinates of many.
 
     A composition has an axis for the ε of each of its transformations. Trials that diverged have no
-    error and are not shown.
+    error and are not shown. `low` and `high` of a trial are the interval of its error.
     """
     ranked = [trial for trial in ranked if trial["status"] not in ("diverged", "invalid")]
     points = [_coordinates(trial["values"]) for trial in ranked]
@@ -21,13 +22,21 @@ def trials(path: str, ranked: list[dict]) -> None:
     whole = np.array([not trial["status"].startswith("stopped") for trial in ranked], bool)
     if len(names) == 1:
         figure, axis = canvas.subplots(figsize=(7, 4.5))
-        _one_parameter(axis, names[0], [point[names[0]] for point in points], errors, whole)
+        values = [point[names[0]] for point in points]
+        _one_parameter(axis, names[0], values, errors, whole, _spreads(ranked, errors))
     else:
         size = max(7, 1.7 * (len(names) + 1))
         figure, axis = canvas.subplots(figsize=(size, 5))
         _parallel(figure, axis, names, points, errors)
     best = ", ".join(f"{name} = {value}" for name, value in ranked[0]["values"].items())
-    figure.suptitle(f"{len(errors)} trials, best {errors[0]:.2f} % with {best}", fontsize="medium")
+    spread = _spreads(ranked[:1], errors[:1])
+    interval = (
+        ""
+        if spread is None
+        else " (95 % interval {:.2f} to {:.2f})".format(*(errors[0] + [-1, 1] * spread[:, 0]))
+    )
+    title = f"{len(errors)} trials, best {errors[0]:.2f} %{interval} with {best}"
+    figure.suptitle(title, fontsize="medium")
     canvas.save(figure, path)
 
 
@@ -48,7 +57,16 @@ def _place_in(points):
     return lambda name: (not name.startswith("ε "), order.index(name))
 
 
-def _one_parameter(axis, name, values, errors, whole) -> None:
+def _spreads(ranked, errors) -> np.ndarray | None:
+    """How far the intervals reach below and above the errors, [2, trials], in %."""
+    if not all("low" in trial for trial in ranked):
+        return None
+    below = [error - 100 * trial["low"] for trial, error in zip(ranked, errors)]
+    above = [100 * trial["high"] - error for trial, error in zip(ranked, errors)]
+    return np.maximum([below, above], 0)
+
+
+def _one_parameter(axis, name, values, errors, whole, spreads) -> None:
     place, ticks = _scale(values)
     x = np.array([place(value) for value in values])
     order = np.argsort(x[whole])
@@ -56,11 +74,13 @@ def _one_parameter(axis, name, values, errors, whole) -> None:
     if not whole.all():
         label = "stopped early, lowest so far"
         axis.plot(x[~whole], errors[~whole], "o", color="C0", markerfacecolor="white", label=label)
+    if spreads is not None:
+        style = {"fmt": "none", "ecolor": "C0", "alpha": 0.5, "capsize": 3, "zorder": 1}
+        axis.errorbar(x, errors, spreads, label="95 % interval of the validation images", **style)
     axis.plot(x[0], errors[0], "*", color="C3", markersize=16, label="best")
     axis.set_xticks(*zip(*ticks))
     axis.set(xlabel=name, ylabel="validation error, %")
-    axis.grid(alpha=0.3)
-    axis.legend(frameon=False)
+    axis.legend()
 
 
 def _parallel(figure, axis, names, points, errors) -> None:

@@ -6,16 +6,23 @@ from rat_tf import config as config_lib
 from rat_tf import data, errors, networks, schedules, transforms
 from rat_tf.data import augment, preprocess
 from rat_tf.methods import base
-from rat_tf.training import optimizers
+from rat_tf.training import footprint, optimizers
 from rat_tf.transforms import sampling
 
 
 def build(config: config_lib.Config, images: data.Data) -> base.Method:
     """The compiled model with all its variables."""
-    check_scale(config, images.labeled.image_shape)
+    check_images(config, images)
     preprocessing = preprocess.build(config, images)
     model = method(config, len(images.class_names), preprocessing)
     return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
+
+
+def check_images(config: config_lib.Config, images: data.Data) -> None:
+    """Refuses images that the network cannot train on: too large, or not divisible."""
+    shape = images.labeled.image_shape
+    footprint.check(config, shape, len(images.class_names))
+    check_scale(config, shape)
 
 
 def check_scale(config: config_lib.Config, image_shape) -> None:

@@ -10,10 +10,13 @@ import tensorflow as tf
 from rat_tf import config as config_lib
 from rat_tf import errors
 from rat_tf.data import streams
+from rat_tf.training import footprint
 
 
 def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
     """Applies the flags of the machine; returns the strategy for building the model."""
+    footprint.check(config)
+    streams.check_replicas(*config.batch_sizes, config.logical_devices)
     if config.deterministic:
         tf.keras.utils.set_random_seed(config.seed)
         tf.config.experimental.enable_op_determinism()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.stats
+import scipy.special
 import tensorflow as tf
 from sklearn import metrics
 
 from rat_tf import adversary, divergences, draws, transforms
 from rat_tf.data import examples
-from rat_tf.training import weights
+from rat_tf.training import intervals, weights
 
 #: The largest ε evaluated: about where people begin to doubt that the label is preserved.
 MAX_EPSILON = {
@@ -35,13 +35,12 @@ def predict(trained: weights.Trained, found: examples.Examples) -> np.ndarray:
 def describe(logits, labels) -> dict:
     """Error with the Wilson interval, log loss, and the expected calibration error."""
     wrong = int((logits.argmax(-1) != labels).sum())
-    interval = scipy.stats.binomtest(wrong, len(labels)).proportion_ci(0.95, "wilson")
     bins = reliability(logits, labels)
     probabilities = scipy.special.softmax(logits.astype(np.float64), axis=-1)
     return {
         "images": len(labels),
         "error": wrong / len(labels),
-        "error_interval": [interval.low, interval.high],
+        "error_interval": list(intervals.wilson(wrong / len(labels), len(labels))),
         "log_loss": float(
             metrics.log_loss(labels, probabilities, labels=range(probabilities.shape[-1]))
         ),
@@ -54,19 +53,28 @@ def describe(logits, labels) -> dict:
 def reliability(logits, labels, count: int = 15) -> list[dict]:
     """Confidence and accuracy in `count` equal bins of confidence; empty bins left out.
 
-    The expected calibration error is Σ share · |accuracy - confidence| (Guo et al., 2017).
+    `low` and `high` are Wilson's 95 % interval of the accuracy. The expected calibration error is
+    Σ share · |accuracy - confidence| (Guo et al., 2017).
     """
     confidence = scipy.special.softmax(logits.astype(np.float64), axis=-1).max(-1)
     correct = logits.argmax(-1) == labels
     index = np.minimum((confidence * count).astype(int), count - 1)
-    return [
-        {
-            "share": float(np.mean(index == i)),
-            "confidence": float(confidence[index == i].mean()),
-            "accuracy": float(correct[index == i].mean()),
-        }
-        for i in np.unique(index)
-    ]
+    bins = []
+    for i in np.unique(index):
+        chosen = index == i
+        right, images = int(correct[chosen].sum()), int(chosen.sum())
+        interval = scipy.stats.binomtest(right, images).proportion_ci(0.95, "wilson")
+        bins.append(
+            {
+                "images": images,
+                "share": images / len(labels),
+                "confidence": float(confidence[chosen].mean()),
+                "accuracy": right / images,
+                "low": interval.low,
+                "high": interval.high,
+            }
+        )
+    return bins
 
 
 def confusion(logits, labels, num_classes: int) -> np.ndarray:
@@ -85,12 +93,12 @@ def per_class(logits, labels, class_names) -> list[dict]:
 
 
 def robustness(
-    trained: weights.Trained, images, labels, padding: str = "zeros", points: int = 7
+    trained: weights.Trained, images, labels, clean, padding: str = "zeros", points: int = 7
 ) -> list[dict]:
     """Error and mean KL[p(x) ‖ p(f_φ(x))] at ε from 0 to the largest of each transformation.
 
-    The network is in inference mode, as when it is served. Random offsets and the search start from
-    the same directions.
+    `clean` are the logits of the images, which have the error at ε = 0. The network is in inference
+    mode, as when it is served. Random offsets and the search start from the same directions.
     """
 
     def logits(moved, iteration=0):
@@ -118,16 +126,16 @@ def robustness(
     for kind, transform in enumerate(kinds):
         for adversarial in (False, True):
             for epsilon in np.linspace(0, transform.epsilon, points):
-                totals = np.zeros(2)
-                for start in range(0, len(images), BATCH):
+                # ε = 0 has no direction to search in.
+                totals = np.array([(clean.argmax(-1) != labels).sum() * (epsilon == 0), 0.0])
+                for start in range(0, len(images) if epsilon else 0, BATCH):
                     part = slice(start, start + BATCH)
                     seed = draws.seed_for(0, start, "robustness")
-                    # ε = 0 has no direction to search in.
                     totals += [
                         float(value)
                         for value in measure(
                             kind, tf.constant(images[part]), tf.constant(labels[part]),
-                            tf.constant(max(epsilon, 1e-12), tf.float32), seed, adversarial,
+                            tf.constant(epsilon, tf.float32), seed, adversarial,
                         )
                     ]  # fmt: skip
                 rows.append(

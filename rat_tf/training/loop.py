@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import data, files
-from rat_tf.data import streams
+from rat_tf.data import strata, streams
 from rat_tf.methods import base
 from rat_tf.plots import run as plots
 from rat_tf.training import build, checkpoints, initial, run_folder
@@ -63,9 +64,10 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
 
 
 def examined_images(images: data.Data):
-    """The unlabelled images on which the adversary is examined."""
+    """The unlabelled images on which the adversary is examined: a sample from the whole pool."""
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
-    return pool.take(slice(EXAMINED)).images
+    # Labels of the pool, if the set has them, are not looked at.
+    return pool.take(strata.sample(np.zeros(len(pool), int), EXAMINED)).images
 
 
 def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0) -> dict:
@@ -84,15 +86,20 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
         "split_seed": config.split_seed,
         "iterations": config.iterations,
         "split_hash": images.split.digest,
+        "validation_images": len(images.validation),
+        "test_images": len(images.test),
         **evaluate(model, checkpoint, images, config.monitor()),
         "seconds": seconds,
         "images_per_second": sum(config.batch_sizes) * config.iterations / seconds,
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
+    for key in ("before", "after") if examined else ():
+        examined[key] = [images.class_names[number] for number in examined[key]]
     with run.writing("the result"):
         if rows:  # none if a user has removed a damaged metrics.csv
-            title = f"{run.folder}: {run_folder.verdict(result)}"
-            plots.summary(run.summary, rows, examined, title)
+            title = f"{config.title}: {run_folder.verdict(result)}"
+            best = result["best_step"], result["best_validation_error"]
+            plots.summary(run.summary, rows, examined, title, best)
         files.write(run.result, json.dumps(result, indent=2) + "\n")
     return result
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import tensorflow as tf
 
-from rat_tf import adversary, draws, networks
+from rat_tf import adversary, draws
 from rat_tf.data import augment, preprocess, streams
 from rat_tf.training import build
 
@@ -46,31 +47,36 @@ def rows(config, data, columns: int) -> list[tuple]:
 
 
 def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
-    """Algorithm 1 at full ε against the initial network: nothing is trained here."""
+    """The run's search at full ε against the initial network: nothing is trained here."""
+    build.check_scale(config, images.shape[1:])
     transform = build.transform(config)
     if not len(images):
         return images, f"{transform}, skipped: the images are too large"
-    network = networks.build(config.network, num_classes, seed=config.seed)
+    model = build.method(config, num_classes, preprocessing=None)
+    epsilons = [t.epsilon for t in transform.transforms]
 
-    def logits(moved, iteration=0):
-        return network(moved, training=True, update_stats=False)
+    def logits(moved, name=""):
+        return model.network(moved, training=True, update_stats=False)
 
-    seed = draws.seed_for(config.seed, 0, "contact sheet direction")
-    search = config.options.searches
-    found = adversary.search(
-        transform,
-        logits,
-        images,
-        logits(images),
-        transform.random_direction(len(images), images.shape[1:], seed),
-        [t.epsilon for t in transform.transforms],
+    def directions(candidate):
+        seed = draws.seed_for(config.seed, candidate, "contact sheet direction")
+        return transform.random_direction(len(images), images.shape[1:], seed)
+
+    if model.search:
         # Without augmentation, a ξ below the precision of float32 would find only noise.
-        xi=adversary.Xi(0.01),
-        power_iterations=config.power_iterations if search else 0,
-        ascent=config.ascent or "paper",
-    )
-    how = f"{transform}, " + ("adversarial to the untrained network" if search else "random")
-    return transform.apply(images, found.offsets), how
+        search = dataclasses.replace(model.searching, xi=adversary.Xi(0.01))
+        found = search(transform, logits, images, logits(images), directions, epsilons)
+        how = f"{_named(search)} to the untrained network"
+    else:
+        found, how = adversary.random(directions(0), epsilons), "random"
+    return transform.apply(images, found.offsets), f"{transform}, {how}"
+
+
+def _named(search: adversary.Search) -> str:
+    how = "adversarial"
+    if search.kind != "gradient":
+        how = f"the most {how} of {search.candidates}"
+    return how if search.share == 1 else f"{how} ({search.share:.0%} of the images, others random)"
 
 
 def _shown(images, space: str) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import json
 import os
 import re
@@ -13,11 +12,11 @@ import sys
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import errors, files, records
+from rat_tf import errors, files, records, stack
 from rat_tf.config import flag_values
+from rat_tf.training import intervals
 
 PARTS = ("labeled", "unlabeled", "validation", "test")
-PACKAGES = ("tensorflow", "tensorflow-addons", "tensorflow-datasets", "keras", "numpy")
 
 RESULT = {
     "best_validation_error": records.share,
@@ -25,7 +24,7 @@ RESULT = {
     "test_error": records.share_or_null,  # null: the set has no test images
 }
 RESULT_DETAILS = {
-    "labels": records.whole,
+    **dict.fromkeys(("labels", "validation_images", "test_images"), records.whole),
     "split_hash": records.string,
     "seconds": records.seconds,
     **{
@@ -108,7 +107,7 @@ class Run:
         return data_lib.load(config, self._recorded() if os.path.exists(self.flags) else None)
 
     def held_out(self, config: config_lib.Config, parts=("test", "validation")):
-        """The images of the first of these parts that has any; the others are not read."""
+        """The first of these parts that has images: its name and they. Others are not read."""
         return data_lib.held_out(config, self._recorded(), parts)
 
     def _recorded(self) -> data_lib.Recorded:
@@ -221,10 +220,12 @@ class Run:
 
 def verdict(result: dict) -> str:
     """The result of a run in a line."""
-    text = "validation error {best_validation_error:.2%} at step {best_step}".format(**result)
-    if result["test_error"] is not None:
-        text += f", test error there {result['test_error']:.2%}"
-    return text
+    found = intervals.text(result["best_validation_error"], result.get("validation_images"))
+    text = f"validation error {found} at step {result['best_step']}"
+    if result["test_error"] is None:
+        return f"{text}; no test images"
+    test = intervals.text(result["test_error"], result.get("test_images"))
+    return f"{text}, test error there {test}"
 
 
 def _environment() -> dict:
@@ -233,7 +234,7 @@ def _environment() -> dict:
 
     return {
         "python": sys.version.split()[0],
-        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "packages": stack.versions(),
         "git_commit": _git_commit(),
         "devices": [device.name for device in tf.config.list_physical_devices()],
     }

@@ -22,9 +22,9 @@ def parse(text: str, padding: str = "zeros", sampler: str | None = None):
 
 def build(described: spec.Spec, padding: str = "zeros", sampler: str | None = None):
     """The Composite that a `Spec` describes."""
-    from rat_tf.transforms import base, composite, sampling
+    from rat_tf.transforms import base, composite
 
-    spatial = {"padding": padding, "sampler": sampler or sampling.fastest(compiled=False)}
+    spatial = {"padding": padding, "sampler": sampler}
     made = []
     for name, epsilon in described.parts:
         kind = find(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from rat_tf import draws, stack
 from rat_tf.transforms import sampling, spec
 
 
@@ -59,8 +60,7 @@ class Transform:
     def random_direction(self, batch_size, image_shape, seed, dtype=tf.float32) -> tf.Tensor:
         """Offsets of norm 1, one per image, from a stateless `seed` of shape [2]."""
         shape = [batch_size, *self.offset_shape(image_shape)]
-        # An explicit algorithm, so that every device and XLA draw the same numbers.
-        return self.unit(tf.random.stateless_normal(shape, seed, dtype=dtype, alg="philox"))
+        return self.unit(draws.normal(shape, seed, dtype))
 
     def _apply(self, images, offset) -> tf.Tensor:
         raise NotImplementedError
@@ -72,14 +72,17 @@ class Transform:
 class SpatialTransform(Transform):
     """A transformation that moves pixels: (u, v) → (u + δu, v + δv), sampled bilinearly."""
 
-    def __init__(self, epsilon: float, padding: str = "zeros", sampler: str = "resampler"):
+    def __init__(self, epsilon: float, padding: str = "zeros", sampler: str | None = None):
         super().__init__(epsilon)
+        sampler = sampler or sampling.fastest(compiled=False)
         for option, value, known in (
             ("padding", padding, spec.PADDINGS),
             ("sampler", sampler, spec.SAMPLERS),
         ):
             if value not in known:
                 raise ValueError(f"{self.name}: {option} must be one of {known}, got {value!r}")
+        if sampler == "resampler" and sampling.tfa is None:
+            raise ValueError(f"{self.name}: {stack.NO_RESAMPLER}")
         self.padding = padding
         self.sampler = sampler
 

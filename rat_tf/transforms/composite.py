@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from rat_tf import draws
 from rat_tf.transforms import base
 
 
@@ -36,9 +37,8 @@ class Composite:
 
     def random_direction(self, batch_size, image_shape, seed, dtype=tf.float32) -> list[tf.Tensor]:
         """A direction of norm 1 for every transformation, from independent seeds."""
-        fold_in = tf.random.experimental.stateless_fold_in
         return [
-            t.random_direction(batch_size, image_shape, fold_in(seed, i, "philox"), dtype)
+            t.random_direction(batch_size, image_shape, draws.fold_in(seed, i), dtype)
             for i, t in zip(np.arange(len(self.transforms)), self.transforms)  # 64 bits
         ]
 

@@ -12,16 +12,20 @@ import tensorflow as tf
 with warnings.catch_warnings():
     # The banner about TFA's end of life; tfa is pinned, and every other warning still shows.
     warnings.filterwarnings("ignore", message=r"\s*TensorFlow Addons \(TFA\) has ended")
-    import tensorflow_addons as tfa
+    try:
+        import tensorflow_addons as tfa
+    except ImportError:  # it has ended: there is none for today's TensorFlow
+        tfa = None
 
 
 def fastest(compiled: bool) -> str:
-    """The sampler for this machine: tfa's kernel on CPUs, plain TensorFlow elsewhere.
+    """The sampler for this machine: tfa's kernel, if there is one, on CPUs, else plain TensorFlow.
 
     XLA cannot compile tfa's kernel, and tfa 0.23 has none for GPUs: TensorFlow would run it on the
     host and copy the images back and forth for every warp.
     """
-    return "gather" if compiled or tf.config.list_physical_devices("GPU") else "resampler"
+    on_gpu = bool(tf.config.list_physical_devices("GPU"))
+    return "gather" if tfa is None or compiled or on_gpu else "resampler"
 
 
 def grid(height: int, width: int) -> np.ndarray:
@@ -37,7 +41,7 @@ def pool(images, factor: int) -> tf.Tensor:
     return tf.nn.avg_pool2d(images, factor, factor, "VALID")
 
 
-def warp(images, displacement, padding: str = "zeros", sampler: str = "resampler") -> tf.Tensor:
+def warp(images, displacement, padding: str = "zeros", sampler: str = "gather") -> tf.Tensor:
     """Samples `images` [B,H,W,C] at the grid plus `displacement` [B,H,W,2] = (δx, δy), bilinearly.
 
     Outside the image a sample is zero (`padding="zeros"`: the neighbours outside weigh in as

@@ -26,6 +26,9 @@ ASCENTS = ("paper", "steepest")
 ADVERSARIES = ("gradient", "worst_of", "both")
 PADDINGS = ("zeros", "edge")
 SAMPLERS = ("resampler", "gather")
+LIMIT = 1_000_000
+"""ε and ξ are below it: an image of the largest size has a smaller norm, and the positions to which
+a warp moves pixels must fit into 32 bits."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,9 +79,11 @@ def _parse_one(part: str, text: str) -> tuple[str, float]:
         value = float(epsilon)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
+    if not 0 < value < LIMIT:
+        below = f" and < {LIMIT:,}" if value >= LIMIT else ""
         raise ValueError(
-            f"expected {name}:<epsilon> with a number epsilon > 0, got {part!r} (in {text!r})"
+            f"expected {name}:<epsilon> with a number epsilon > 0{below}, got {part!r} "
+            f"(in {text!r})"
         )
     return name, value
 
@@ -98,9 +103,10 @@ class Xi:
             value = float(digits[:-3] or 1 if relative else digits)
         except ValueError:
             value = math.nan
-        if not 0 < value < math.inf:
+        if not 0 < value < LIMIT:
+            below = f" and < {LIMIT:,}" if value >= LIMIT else ""
             raise ValueError(
-                f"expected a number > 0 or a multiple of ε such as 0.5eps, got {text!r}"
+                f"expected a number > 0{below}, or a multiple of ε such as 0.5eps, got {text!r}"
             )
         return cls(value, relative)
 

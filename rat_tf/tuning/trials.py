@@ -6,6 +6,7 @@ import glob
 import os
 import statistics
 
+import scipy.stats
 import tensorflow as tf
 
 from rat_tf import config as config_lib
@@ -119,8 +120,20 @@ def report(folder: str, settings: str, base: config_lib.Config) -> str:
     if ranked[0]["status"] not in FAILED:
         text = best_flagfile(folder, ranked, settings, base)
         files.write(os.path.join(folder, "best.cfg"), text)
-        figure.trials(os.path.join(folder, "trials.png"), ranked)
+        figure.trials(os.path.join(folder, "trials.png"), with_intervals(folder, ranked))
     return table(ranked, names)
+
+
+def with_intervals(folder: str, ranked: list[dict]) -> list[dict]:
+    """The trials with Wilson's 95 % interval of their validation error, `low` and `high`."""
+    best = ranked[0].get("same_as", ranked[0]["trial"])
+    images = run_folder.Run(path(folder, best)).described()["counts"]["validation"]
+    found = []
+    for trial in ranked:
+        wrong = round(trial["validation_error"] * images)
+        interval = scipy.stats.binomtest(wrong, images).proportion_ci(0.95, "wilson")
+        found.append({**trial, "low": interval.low, "high": interval.high})
+    return found
 
 
 def best_flagfile(folder: str, ranked: list[dict], settings: str, base: config_lib.Config) -> str:

@@ -15,7 +15,7 @@ from rat_tf.training import build, devices
     [
         ({"adversary": "best"}, ["--adversary", "gradient, worst_of, both", "'best'"]),
         ({"candidates": 8}, ["--candidates", "not used by --adversary=gradient", "8"]),
-        ({"adversary": "both", "candidates": 0}, ["--candidates", ">= 1"]),
+        ({"adversary": "both", "candidates": 0}, ["--candidates", "[1, 1000]"]),
         ({"adversary_scale": 0.3}, ["--adversary_scale", "1, 0.5 or 0.25", "0.3"]),
         ({"adversary_scale": 0.5, "transforms": "noise:1"}, ["--adversary_scale", "noise:1"]),
         ({"adversary_scale": 0.5, "method": "vat"}, ["--adversary_scale", "vat", "only by rat"]),

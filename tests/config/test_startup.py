@@ -10,6 +10,8 @@ import pytest
 WRONG = {
     "rat_tf.train": "--labels=-1",
     "rat_tf.evaluate": "--images=0 --run_dir=x",
+    "rat_tf.predict": "--stability_draws=-1 --run_dir=x --output=y",
+    "rat_tf.label_next": "--count=0 --run_dir=x --output=y",
     "rat_tf.tune": "--max_trials=-1 --output=x",
     "rat_tf.sweep": "--labels=-1 --seeds=2",
     "rat_tf.report": "--papr=svhn",

@@ -27,7 +27,7 @@ from rat_tf import errors
         ({"seed": -1}, ["--seed", "-1"]),
         ({"seed": 2**40}, ["--seed", str(2**40)]),
         ({"unlabeled_batch": 0}, ["--unlabeled_batch", "rat", "> 0"]),
-        ({"power_iterations": 0}, ["--power_iterations", ">= 1"]),
+        ({"power_iterations": 0}, ["--power_iterations", "[1, 1000]"]),
         ({"ema_decay": 1.0}, ["--ema_decay", "1.0"]),
         ({"validate_every": 30_000}, ["--validate_every", "--iterations=500000", "30000"]),
         (

@@ -110,6 +110,14 @@ def test_too_few_classes(tmp_path):
     refused(tmp_path, r"found 1 \(set\); did you mean --dataset=folder:.*/set\?")
 
 
+@pytest.mark.parametrize(
+    "name", ["a\nb", "tab\t", "\x1b[31m", b"\xff\xfe".decode(errors="surrogateescape")]
+)
+def test_a_class_needs_a_name_that_can_be_shown(tmp_path, name):
+    make(tmp_path, f"train/{name}/0.png", "train/dog/0.png")
+    refused(tmp_path, "expected the name of a class to be printable text, got ")
+
+
 def test_a_class_without_images(tmp_path):
     make(tmp_path, "cat/0.jpg", "dog/0.jpg", "cow/")
     refused(tmp_path, "cow: expected images of the class 'cow', found none; remove")

@@ -5,7 +5,7 @@ import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import errors
+from rat_tf import draws, errors, transforms
 from rat_tf.data import __main__ as command
 from rat_tf.data import cache, examples
 from rat_tf.training import preview
@@ -52,9 +52,46 @@ def test_rows_of_the_contact_sheet(tmp_path):
     assert not np.array_equal(rows[-1][1], rows[2][1])
 
 
+@pytest.mark.parametrize(
+    "flags, drawn, words",
+    [
+        ({}, [], "adversarial to the untrained network"),
+        (
+            {"adversary": "worst_of"},
+            range(10),
+            "the most adversarial of 4 to the untrained network",
+        ),
+        (
+            {"adversary_share": 0.5},
+            range(0, 10, 2),
+            "adversarial (50% of the images, others random)",
+        ),
+        ({"method": "random"}, range(10), "affine:0.3, random"),
+    ],
+)
+def test_the_contact_sheet_shows_the_search_of_the_run(flags, drawn, words):
+    """Candidates are shown as they are drawn; what a gradient found is none of them."""
+    config = config_lib.Config(dataset="digits", transforms="affine:0.3", network="tiny", **flags)
+    rows = preview.rows(config, data_lib.load(config), 10)
+    (_, stored, _), (title, images, _) = rows[1], rows[-1]
+    assert words in title
+    affine = transforms.parse("affine:0.3")
+    shown = []
+    for candidate in range(4):
+        seed = draws.seed_for(config.seed, candidate, "contact sheet direction")
+        (direction,) = affine.random_direction(10, stored.shape[1:], seed)
+        moved = affine.apply(stored / 127.5 - 1, [0.3 * direction])
+        shown.append(np.abs(np.uint8((moved + 1) * 127.5) - 1.0 * images).max(axis=(1, 2, 3)) <= 1)
+    np.testing.assert_array_equal(np.flatnonzero(np.any(shown, axis=0)), drawn)
+    searched = flags.get("adversary") == "worst_of"
+    assert np.any(shown[1:]) == searched
+
+
 @pytest.mark.parametrize("size, searched", [(96, 10), (224, 1), (304, 0)])
 def test_large_images_are_searched_in_small_numbers(size, searched, monkeypatch):
-    monkeypatch.setattr(preview.adversary, "search", lambda t, f, x, *_, **__: found(t, x))
+    monkeypatch.setattr(
+        preview.adversary.Search, "__call__", lambda s, t, f, x, *_, **__: found(t, x)
+    )
 
     def found(transform, images):
         assert len(images) == searched > 0

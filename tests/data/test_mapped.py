@@ -5,6 +5,7 @@ import fcntl
 import os
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -102,6 +103,36 @@ def test_what_was_left_out_is_remembered(tmp_path):
     for _ in range(2):
         found = mapped.read([part(skipped=broken)], SHAPE, str(tmp_path))
         assert (len(found), found.skipped) == (7, broken)
+
+
+def test_what_takes_long_to_decode_is_kept_for_the_next_start(tmp_path, monkeypatch, capsys):
+    decoded, cache_dir = [], str(tmp_path / "deep" / "cache")
+
+    def read():
+        return mapped.remembered([part(decoded, skipped=["a.png: x"])], SHAPE, cache_dir)
+
+    read()
+    assert not os.path.exists(cache_dir) and capsys.readouterr().out == ""
+    monkeypatch.setattr(mapped, "SLOW", -1)
+    slow = read()
+    assert "8 images took 0 s to decode; they are kept in" in capsys.readouterr().out
+    assert len(decoded) == 2
+    again = read()
+    assert len(decoded) == 2 and "8 decoded images from" in capsys.readouterr().out
+    assert isinstance(again.pixels, np.memmap) and again.skipped == ("a.png: x",)
+    np.testing.assert_array_equal(again.images, slow.images)
+    assert again.hash == slow.hash
+
+
+@pytest.mark.parametrize("problem", ["full", "no folder"])
+def test_without_a_cache_a_slow_set_is_read_all_the_same(tmp_path, monkeypatch, capsys, problem):
+    monkeypatch.setattr(mapped, "SLOW", -1)
+    cache_dir = str(tmp_path) if problem == "full" else "/etc/passwd/cache"
+    if problem == "full":
+        monkeypatch.setattr(mapped.shutil, "disk_usage", lambda _: types.SimpleNamespace(free=9))
+    found = mapped.remembered([part()], SHAPE, cache_dir)
+    np.testing.assert_array_equal(found.images, make.pixels(7))
+    assert "they cannot be kept in" in capsys.readouterr().out
 
 
 def test_an_interrupted_decode_leaves_nothing(tmp_path):

@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from rat_tf.experiments import paper, results
+from rat_tf.experiments import comparison, paper, results, tables
 from tests.experiments import reference, run_folders
 
 
@@ -79,7 +79,6 @@ def test_what_cannot_be_used_is_named(tmp_path):
     (folder("tuned") / "search.json").write_text("{}")
     for name, text in (
         ("cut", '{"test_err'),
-        ("none", run_folders.result(None)),
         ("nan", run_folders.result(float("nan"))),
         ("large", run_folders.result(7)),
         ("text", run_folders.result("0.1")),
@@ -95,10 +94,26 @@ def test_what_cannot_be_used_is_named(tmp_path):
     (group,) = groups
     assert group.results[0].folder.endswith("good") and group.results[0].commit is None
     assert {os.path.basename(problem.partition(":")[0]) for problem in problems} == {
-        *("cut", "none", "nan", "large", "text", "short", "list", "partial", "flagless"),
+        *("cut", "nan", "large", "text", "short", "list", "partial", "flagless"),
         *("odd", "empty", "tuned", "good"),
     }
     assert any("at step 10 of 500,000" in problem for problem in problems)
+
+
+def test_without_test_images_the_validation_error_is_reported_and_said_to_be_that(tmp_path):
+    for seed in range(2):
+        folder = run_folders.write(tmp_path / f"a{seed}", 0.1, seed=seed)
+        pathlib.Path(folder, "result.json").write_text(run_folders.result(None))
+    run_folders.write(tmp_path / "b", 0.1, seed=0)  # the set has got test images
+    groups, problems = run_folders.read(tmp_path)
+    assert not problems
+    found = {group.part: group.errors.tolist() for group in groups}
+    assert found == {"validation": [50, 50], "test": [10]}
+    sections, _ = comparison.sections(groups)
+    notes = {section.part: tables.table(section).notes[0] for section in sections}
+    assert notes["test"].startswith("Test error in %") and "no test images" not in notes["test"]
+    assert notes["validation"].startswith("Validation error in %")
+    assert "The set has no test images" in notes["validation"]
 
 
 def test_a_result_without_a_readable_curve_counts_and_is_named(tmp_path):

@@ -301,7 +301,7 @@ def test_few_images_are_copied_and_nothing_is_fitted_to_verify_an_export(tmp_pat
     found, kind = verification.images(run, config, (8, 8, 1))
     assert kind == "validation images" and max(copied) <= 64
     assert (found == images(other.validation)[:64]).all()
-    assert len(run.held_out(config)) == 360 and max(copied) <= 64
+    assert len(run.held_out(config)[1]) == 360 and max(copied) <= 64
 
 
 # ---- damaged files

@@ -58,3 +58,16 @@ def test_many_parameters_are_parallel_axes(draw):
     lines = [line.get_ydata() for line in axis.lines[:3]]
     np.testing.assert_allclose(lines, [(0, 1, 1, 1), (0.5, -0.12, 0, 0.5), (1, 0, 1, 0)])
     assert [text.get_text() for text in axis.texts].count("absent") == 1
+
+
+def test_intervals_reach_from_low_to_high(draw, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(canvas, "save", lambda picture, path: drawn.append(picture))
+    trial = {"status": "finished", "validation_error": 0.1, "values": {"xi": 1}}
+    other = {**trial, "validation_error": 0.2, "values": {"xi": 2}, "low": 0.15, "high": 0.3}
+    search.trials("trials.png", [{**trial, "low": 0.05, "high": 0.2}, other])
+    (axis,) = drawn[-1].axes
+    (bars,) = (c for c in axis.collections if len(c.get_segments()) == 2)
+    ends = sorted(sorted(y for _, y in segment) for segment in bars.get_segments())
+    np.testing.assert_allclose(ends, [(5, 20), (15, 30)])
+    assert "(95 % interval 5.00 to 20.00)" in axis.figure.get_suptitle()

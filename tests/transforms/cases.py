@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rat_tf import transforms
+from rat_tf import stack, transforms
 
 SHAPE = H, W, C = (7, 9, 3)
 # Non-square, one to four channels, and the smallest there are.
@@ -12,6 +12,8 @@ SHAPES = [SHAPE, (9, 7, 1), (6, 10, 4), (32, 32, 3), (13, 28, 1), (2, 2, 3), (1,
 SPATIAL = (transforms.Affine, transforms.ThinPlateSpline, transforms.FlowField)
 PLAIN = (transforms.Noise, transforms.ChannelWeight)
 CLASSES = SPATIAL + PLAIN
+#: Those of this stack.
+SAMPLERS = ("resampler", "gather") if stack.has("tensorflow_addons") else ("gather",)
 
 
 def _variants(*samplers):
@@ -32,10 +34,10 @@ def _label(t):
     return "-".join([t.name, *(getattr(t, k) for k in ("padding", "sampler") if hasattr(t, k))])
 
 
-ZEROS, EDGE = _composite("zeros", "resampler"), _composite("edge", "gather")
+ZEROS, EDGE = _composite("zeros", SAMPLERS[0]), _composite("edge", "gather")
 
-single = pytest.mark.parametrize("t", _variants("resampler", "gather"))
-everything = pytest.mark.parametrize("t", [*_variants("resampler", "gather"), ZEROS, EDGE])
+single = pytest.mark.parametrize("t", _variants(*SAMPLERS))
+everything = pytest.mark.parametrize("t", [*_variants(*SAMPLERS), ZEROS, EDGE])
 compilable = pytest.mark.parametrize("t", [*_variants("gather"), EDGE])
 each_class = pytest.mark.parametrize("t", [cls(0.6) for cls in CLASSES], ids=lambda t: t.name)
 

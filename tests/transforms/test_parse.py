@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from rat_tf import transforms
-from tests.transforms import reference
+from rat_tf.transforms import sampling
+from tests.transforms import cases, reference
 
 SHAPE = (7, 9, 3)
 
@@ -43,7 +44,7 @@ def test_order_and_epsilons_are_kept():
     assert [tuple(s) for s in parsed.offset_shape(SHAPE)] == [(7, 9, 2), SHAPE, (2, 3)]
 
 
-@pytest.mark.parametrize("sampler", ["resampler", "gather"])
+@pytest.mark.parametrize("sampler", cases.SAMPLERS)
 @pytest.mark.parametrize("padding", ["zeros", "edge"])
 def test_padding_and_sampler_reach_the_warp(padding, sampler):
     images = np.random.default_rng(0).normal(size=(1, *SHAPE))
@@ -113,6 +114,14 @@ def test_unknown_options_are_refused(option):
     ((_, value),) = option.items()
     with pytest.raises(ValueError, match=value):
         transforms.parse("affine:0.6", **option)
+
+
+def test_without_tfa_warps_are_gathers_and_its_kernel_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr(sampling, "tfa", None)
+    for made in (transforms.parse("affine:0.6").transforms[0], transforms.Affine(0.6)):
+        assert made.sampler == "gather"
+    with pytest.raises(ValueError, match="TensorFlow Addons.*not installed; use gather"):
+        transforms.parse("affine:0.6", sampler="resampler")
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, float("nan")])

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from rat_tf import transforms
 from rat_tf.transforms import sampling
-from tests.transforms import reference
+from tests.transforms import cases, reference
 
 H, W, C = 7, 9, 3
 SHAPE = (H, W, C)
@@ -18,11 +18,10 @@ CLASSES = {
     "flow_field": transforms.FlowField,
 }
 PADDINGS = ("zeros", "edge")
-SAMPLERS = ("resampler", "gather")
 
 spatial = pytest.mark.parametrize("name", CLASSES)
 paddings = pytest.mark.parametrize("padding", PADDINGS)
-samplers = pytest.mark.parametrize("sampler", SAMPLERS)
+samplers = pytest.mark.parametrize("sampler", cases.SAMPLERS)
 
 
 def _build(name, padding, sampler):

@@ -4,6 +4,8 @@ import csv
 import json
 import os
 
+import pytest
+
 from rat_tf import files
 from rat_tf.training import run_folder
 from rat_tf.tuning import trials
@@ -30,6 +32,9 @@ def write(folder, number, error, status="finished", **values):
     result = {"trial": str(number), "validation_error": error, "best_step": 4, "steps": 6}
     result |= {"seconds": 1.25, "status": status, "values": values}
     files.write(os.path.join(run.folder, "trial.json"), json.dumps(result))
+    described = {"class_names": ["a", "b"], "image_shape": [8, 8, 1]}
+    described["counts"] = {"labeled": 20, "unlabeled": 80, "validation": 100, "test": 0}
+    files.write(run.data, json.dumps(described))
 
 
 def test_of_equal_trials_the_earlier_is_better(tmp_path):
@@ -62,3 +67,13 @@ def test_where_all_trials_have_failed_there_is_no_best(tmp_path):
         ["2", "1", "-", "4", "6", "2", "invalid"],
     ]
     assert sorted(os.listdir(tmp_path)) == ["trials", "trials.csv"]
+
+
+def test_intervals_are_wilsons(tmp_path):
+    """(p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n), with the n of the validation images."""
+    write(tmp_path, 0, 0.1)
+    (trial,) = trials.with_intervals(str(tmp_path), trials.finished(str(tmp_path)))
+    p, n, z = 0.1, 100, 1.959964
+    middle, spread = p + z**2 / (2 * n), z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
+    expected = [(middle + side * spread) / (1 + z**2 / n) for side in (-1, 1)]
+    assert [trial["low"], trial["high"]] == pytest.approx(expected, rel=1e-6)

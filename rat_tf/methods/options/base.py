@@ -9,11 +9,12 @@ from typing import ClassVar
 
 from rat_tf import errors, fields
 
+MAX_PASSES = 1000  # of the network in one step: each is a part of TensorFlow's graph
 REGISTRY: dict[str, type[Options]] = {}
 
 
-def register(name: str, model: str):
-    """Class decorator: registers options as the method that flags call `name`.
+def register(name: str, model: str, title: str = ""):
+    """Class decorator: registers options as the method that flags call `name`, figures `title`.
 
     `model` is the class that trains with them: "<module of rat_tf.methods>:<class>". The docstring
     of the options is what --help says of the method.
@@ -22,6 +23,7 @@ def register(name: str, model: str):
     def decorate(cls):
         cls = dataclasses.dataclass(frozen=True)(fields.inherit(cls))
         cls.model = model
+        cls.title = title or name
         REGISTRY[name] = cls
         return cls
 
@@ -57,6 +59,7 @@ class Options:
     )
 
     model: ClassVar[str]
+    title: ClassVar[str]
     #: Whether training uses unlabelled images; if not, the whole batch is labelled.
     unlabeled: ClassVar[bool] = True
     #: Whether Algorithm 1 searches for the transformations.

@@ -6,14 +6,14 @@ from rat_tf import fields
 from rat_tf.methods.options import base
 
 
-@base.register("supervised", "supervised:Supervised")
+@base.register("supervised", "supervised:Supervised", "Supervised")
 class Supervised(base.Options):
     """the labelled images alone"""
 
     unlabeled = False
 
 
-@base.register("pi_model", "pi_model:PiModel")
+@base.register("pi_model", "pi_model:PiModel", "Π-Model")
 class PiModel(base.SemiSupervised):
     """the same prediction under two augmentations"""
 
@@ -21,7 +21,7 @@ class PiModel(base.SemiSupervised):
     consistency: float = 20.0
 
 
-@base.register("pseudo_label", "pseudo_label:PseudoLabel")
+@base.register("pseudo_label", "pseudo_label:PseudoLabel", "Pseudo-Label")
 class PseudoLabel(base.SemiSupervised):
     """confident predictions as labels"""
 
@@ -34,7 +34,7 @@ class PseudoLabel(base.SemiSupervised):
         return {**super().arguments(), "threshold": self.pseudo_label_threshold}
 
 
-@base.register("mean_teacher", "mean_teacher:MeanTeacher")
+@base.register("mean_teacher", "mean_teacher:MeanTeacher", "Mean Teacher")
 class MeanTeacher(base.SemiSupervised):
     """the prediction of the averaged weights"""
 

@@ -6,7 +6,7 @@ from rat_tf import fields
 from rat_tf.methods.options import base, rat
 
 
-@base.register("mixmatch", "mixmatch:MixMatch")
+@base.register("mixmatch", "mixmatch:MixMatch", "MixMatch")
 class MixMatch(rat.Mixing, base.SemiSupervised):
     """sharpened mean predictions as labels, and Mixup"""
 
@@ -23,7 +23,7 @@ class MixMatch(rat.Mixing, base.SemiSupervised):
     augmentations: int = fields.flag(
         2,
         "K, the number of augmented copies of an unlabelled image to average over.",
-        fields.at_least(1),
+        fields.between(1, base.MAX_PASSES),
     )
 
     def arguments(self):

@@ -122,7 +122,7 @@ class Searching(Transforming):
     candidates: int = fields.flag(
         CANDIDATES,
         "Number of candidates of --adversary=worst_of and both; each costs a forward pass.",
-        fields.at_least(1),
+        fields.between(1, base.MAX_PASSES),
     )
     adversary_share: float = fields.flag(
         1.0,
@@ -136,7 +136,9 @@ class Searching(Transforming):
         "ξ, the step of the finite difference: a number, or a multiple of ε such as 0.5eps.",
         parse=spec.Xi.parse,
     )
-    power_iterations: int = fields.flag(1, "Inner gradients per step.", fields.at_least(1))
+    power_iterations: int = fields.flag(
+        1, "Inner gradients per step.", fields.between(1, base.MAX_PASSES)
+    )
     ascent: str = fields.flag(
         "paper",
         "How a gradient becomes a direction: normalised (paper), or the maximiser in the "
@@ -170,7 +172,7 @@ class Warping(base.Options):
     )
 
 
-@base.register("rat", "rat:RAT")
+@base.register("rat", "rat:RAT", "RAT")
 class RAT(Warping, Searching):
     """the worst transformations, found by Algorithm 1"""
 
@@ -194,7 +196,7 @@ class RAT(Warping, Searching):
         return {**super().arguments(), "adversary_scale": self.adversary_scale}
 
 
-@base.register("vat", "rat:RAT")
+@base.register("vat", "rat:RAT", "VAT")
 class VAT(Searching):
     """RAT with the noise of --transforms alone"""
 
@@ -208,6 +210,6 @@ class VAT(Searching):
         return self.transforms.only("noise")
 
 
-@base.register("random", "rat:RAT")
+@base.register("random", "rat:RAT", "Random Transformation")
 class Random(Warping, Transforming):
     """the same transformations and ε without the search"""

@@ -1,0 +1,62 @@
+"""The tables of docs/evidence.md: ε by validation on seeds of their own, tests on the others."""
+
+import pathlib
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from benchmarks import evidence
+from rat_tf.experiments import results
+from tests.experiments import run_folders
+
+VALIDATION = {("rat", 0.1): 0.2, ("rat", 0.3): 0.1, ("random", 0.3): 0.4, ("random", 0.6): 0.3}
+TEST = {("rat", 0.3): [4.0, 5.0, 7.0], ("random", 0.6): [6.0, 6.5, 9.5], ("rat", 0.1): [1.0]}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Tuning runs have seed 100; their test errors, all 0, must not be looked at."""
+    folder = tmp_path_factory.mktemp("runs")
+
+    def write(method, epsilon, seed, error, validation):
+        flags = {"method": method, "transforms": f"affine:{epsilon}", "image_size": 8}
+        path = folder / f"{method}-{epsilon}-{seed}"
+        run_folders.write(path, error / 100, seed=seed, split_seed=seed + 1, **flags)
+        rows = f"step,seconds,val_error\n10,1,{validation + 0.05}\n20,2,{validation}\n30,3,0.9\n"
+        pathlib.Path(path, "metrics.csv").write_text(rows)
+
+    for (method, epsilon), validation in VALIDATION.items():
+        write(method, epsilon, 100, 0, validation)
+    for (method, epsilon), errors in TEST.items():
+        for seed, error in enumerate(errors):
+            write(method, epsilon, seed, error, 0.5)
+    found, problems = results.read(results.find([str(folder)]))
+    assert not problems
+    return evidence.experiments(found, tuning=100)
+
+
+def test_epsilon_is_chosen_by_the_tuning_runs(made):
+    ((_, transforms),) = made.items()
+    arms = transforms["affine"]
+    assert {name: arm.epsilon for name, arm in arms.items()} == {"RAT": 0.3, "Random": 0.6}
+    assert arms["RAT"].validation(0.3) == pytest.approx(10)
+    assert list(arms["RAT"].errors.values()) == pytest.approx(TEST["rat", 0.3])
+
+
+def test_differences_and_their_tests(made):
+    ((_, transforms),) = made.items()
+    rat, random = TEST["rat", 0.3], TEST["random", 0.6]
+    differences, p, welch = evidence.paired(*(transforms["affine"][n] for n in ("RAT", "Random")))
+    np.testing.assert_allclose(differences, np.subtract(rat, random))
+    assert p == pytest.approx(scipy.stats.ttest_rel(rat, random).pvalue)
+    assert welch == pytest.approx(scipy.stats.ttest_ind(rat, random, equal_var=False).pvalue)
+    text = evidence.table(transforms)
+    assert "| affine | 6 | RAT | 0.3 | 10.0 | 5.33 ± 1.53 | 3 | −2.00 ± 0.50 | 0.020 |" in text
+
+
+def test_figures(made, tmp_path):
+    for name in ("epsilon", "errors", "steps"):
+        path = tmp_path / f"{name}.png"
+        getattr(evidence, f"{name}_picture")(str(path), made)
+        assert path.read_bytes().startswith(b"\x89PNG")
