@@ -54,7 +54,7 @@ def main(flags: Flags) -> list[str]:
     if flags.copy_to:
         labelling.layout.check(flags.copy_to)
     cli.import_tensorflow_quietly()
-    classifier = prediction.classifier.OfRun(flags.run_dir, flags.weights)
+    classifier = prediction.of_run.OfRun(flags.run_dir, flags.weights)
     pools = prediction.pools.load(run, config)
     if pools.changed:
         print("the images or labels have changed since this run: using them as they are now")

@@ -55,9 +55,9 @@ def main(parsed: cli.Parsed) -> None:
 
     # The classifier and the images.
     if flags.model_dir:
-        classifier = prediction.classifier.Exported(flags.model_dir)
+        classifier = prediction.exported.Exported(flags.model_dir)
     else:
-        classifier = prediction.classifier.OfRun(flags.run_dir, flags.weights)
+        classifier = prediction.of_run.OfRun(flags.run_dir, flags.weights)
     problems: list[str] = []
     batches, total = images_of(flags, parsed.rest, classifier, problems)
 

@@ -1,7 +1,9 @@
 """Trains one classifier from few labels and many unlabelled images.
 
+    python -m rat_tf.train --dataset=folder:pets [--budget=2h] …
     python -m rat_tf.train --flagfile=configs/digits50.cfg [--method=vat] [--seed=1] …
 
+Without --flagfile, flags that fit a folder of images come from a preset; --budget says how long.
 Writes the results to --run_dir. The same command resumes a run that was stopped or killed.
 Exit status: 0 finished, 2 invalid flags or data, 75 interrupted by Ctrl-C or SIGTERM
 (everything is saved).
@@ -11,24 +13,35 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from rat_tf import config as config_lib
 from rat_tf import training
 from rat_tf.config import cli
 
 
-def main(config: config_lib.Config) -> None:
+def start(parsed: cli.Parsed) -> None:
+    """Finds the run folder of a command line and the flags that it leaves open, then trains."""
+    began = time.monotonic()
+    choice = training.choice.of(parsed)
+    config = choice.config
+    if not training.run_folder.Run(config.run_dir).finished():
+        print(f"reading  {config.dataset}", flush=True)
+    main(config, choice, began)
+
+
+def main(config: config_lib.Config, choice=None, began: float = 0.0) -> None:
     run = training.run_folder.Run(config.run_dir)
     try:
         with training.signals.raised():
-            _train(config, run)
+            _train(config, run, choice, began)
     except training.signals.Interrupted as signal:
         said = "state saved" if os.path.exists(run.flags) else "nothing had begun"
         print(f"\n{signal}: {said}; the same command resumes the run.", file=sys.stderr)
         sys.exit(cli.STOPPED)
 
 
-def _train(config: config_lib.Config, run: training.run_folder.Run) -> None:
+def _train(config: config_lib.Config, run, choice, began: float) -> None:
     # The run folder: new, unfinished, or finished.
     run.check(config)
     result = run.finished()
@@ -39,25 +52,32 @@ def _train(config: config_lib.Config, run: training.run_folder.Run) -> None:
     started = os.path.exists(run.flags)
     if not started:
         training.initial.check(config)
-    for text in config.warnings():
-        print(f"warning: {text}", file=sys.stderr)
 
     # Devices and data.
     cli.import_tensorflow_quietly()
+    new = choice is not None and not started
+    config = choice.fit_to_images() if new else config
+    for text in config.warnings():
+        print(f"warning: {text}", file=sys.stderr)
     strategy = training.devices.prepare(config)
     images = run.load(config)
     training.build.check_images(config, images)
     if config.init_from and not started:
         training.initial.check_images(config, images)
+    worker = training.devices.worker_index(strategy)
+    if worker == 0:
+        print(training.opening.of_data(images), flush=True)
+    expected = ""
+    if new:
+        config, expected = choice.fit_to_time(config, images, strategy, began)
 
     # Training, and the test error at the best step.
-    worker = training.devices.worker_index(strategy)
     with run.of_worker(worker).locked():
         if worker == 0:
-            run.create(config, images)
-        result = training.loop.train(config, run, images, strategy, worker)
+            run.create(config, images, choice.given if new else None)
+        result = training.loop.train(config, run, images, strategy, worker, expected)
     print(f"{training.run_folder.verdict(result)}\nresults in {run.folder}")
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.command(start, training=True)

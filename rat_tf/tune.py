@@ -46,6 +46,11 @@ def main(parsed: cli.Parsed) -> int:
         raise errors.UserError(
             "--run_dir: not used by rat_tf.tune; every trial has its own folder in --output"
         )
+    if "budget" in parsed.given:
+        raise errors.UserError(
+            "--budget: not used by rat_tf.tune, whose trials must have the same number of steps; "
+            "use flags.cfg of a run with --budget as --flagfile"
+        )
     config, role = parsed.config, tuning.search_settings.role()
     settings = parsed.own.resolved(config)
     space = tuning.search_space.parse(

@@ -31,13 +31,13 @@ SIGNALLED = """
 import os
 from rat_tf import train
 from rat_tf.config import cli
-from rat_tf.training import callbacks
-shown = callbacks.Progress.on_train_batch_end
+from rat_tf.training import progress
+shown = progress.Progress.on_train_batch_end
 def signalled(self, batch, logs=None):
     shown(self, batch, logs)
     if self.model.optimizer.iterations == 10:
         os.kill(os.getpid(), {number})
-callbacks.Progress.on_train_batch_end = signalled
+progress.Progress.on_train_batch_end = signalled
 cli.run(train.main)
 """
 

@@ -71,6 +71,7 @@ def test_a_folder_without_test_images_says_what_was_used(tmp_path, capsys, monke
     flags = {**runs.TINY, "dataset": f"folder:{tmp_path}/set", "ema_decay": 0.0, "channels": 1}
     flags |= {"method": "supervised", "labels": 0, "consistency_rampup": None, "validation": 0.25}
     flags |= {"iterations": 2, "validate_every": 2, "tensorboard": False}
+    flags |= {"class_weights": "balanced", "augment_crop": 0.5, "augment_color": 0.3}
     run_dir = str(tmp_path / "run")
     train.main(config_lib.Config(**flags, run_dir=run_dir))
     said = capsys.readouterr()

@@ -14,7 +14,7 @@ from matplotlib import image as images
 from rat_tf import report
 from rat_tf.config import cli
 from rat_tf.experiments import paper
-from tests import runs
+from tests import browser, runs
 from tests.experiments import run_folders
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
@@ -103,3 +103,15 @@ def test_the_command(tmp_path):
     status, out, err = runs.command("rat_tf.report", *arguments)
     assert (status, err) == (0, "")
     assert "| RAT | 50 | 3.50 ± 0.50 | 3 |" in out
+
+
+@browser.needed
+@pytest.mark.parametrize("width", [420, 1400])
+def test_a_browser_shows_the_page(tmp_path, width):
+    name = "a method with a name that is long, " * 5
+    run_folders.write_seeds(tmp_path / name, "rat", [3.0, 4.0, 3.5])
+    (example, *_) = (path.parent for path in (tmp_path / name).rglob("flags.cfg"))
+    images.imsave(example / "summary.png", np.ones((20, 3000, 3)))
+    report.main([str(tmp_path)], "", str(tmp_path / "r"))
+    found, broken, sticking_out, messages = browser.look(tmp_path / "r" / "report.html", width)
+    assert (found, broken, messages) == (1, 0, []) and sticking_out <= 0

@@ -10,6 +10,8 @@ import re
 
 from rat_tf import errors
 
+MAX_DEPTH = 50  # of flagfiles that include each other
+
 
 def root() -> str:
     """The folder that contains the project's configs/.
@@ -67,6 +69,8 @@ def _include(name: str, including: tuple[str, ...]) -> list[str]:
         path = find(name.strip())
         if any(os.path.samefile(path, outer) for outer in including):
             raise errors.UserError(f"{path} includes itself")
+        if len(including) == MAX_DEPTH:
+            raise errors.UserError(f"more than {MAX_DEPTH} flagfiles include each other")
         lines = _lines(path)
     except errors.UserError as error:
         where = f"{including[-1]}: " if including else ""
@@ -85,10 +89,15 @@ def _include(name: str, including: tuple[str, ...]) -> list[str]:
 
 def _lines(path: str) -> list[tuple[int, str]]:
     """The numbered lines of a file, without comments and blank lines."""
+    # A pipe or a device could block for ever; /dev/fd/63 is what a shell makes of <(command).
+    if not os.path.isfile(path) and not path.startswith(("/dev/fd/", "/dev/stdin")):
+        raise errors.UserError(f"cannot read {path}: expected a file, found a folder or a device")
     try:
         with open(path, encoding="utf-8-sig") as file:
             stripped = [line.strip() for line in file]
-    except UnicodeDecodeError:
+        if any("\0" in line for line in stripped):
+            raise ValueError
+    except ValueError:  # of the encoding, too
         raise errors.UserError(f"{path} is not a text file (UTF-8)") from None
     except OSError as error:
         raise errors.UserError(f"cannot read {path}: {error.strerror}") from None

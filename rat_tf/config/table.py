@@ -107,7 +107,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
                 f"--validate_every: expected a divisor of --iterations={self.iterations}, "
                 f"got {shown}"
             )
-        elif self.interval * 2 <= min(self.checkpoint_every, self.validate_every):
+        elif self.interval * 2 < min(self.checkpoint_every, self.validate_every):
             yield (
                 f"--checkpoint_every: expected about a divisor of --validate_every="
                 f"{int(self.validate_every)}, got {self.checkpoint_every}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from rat_tf import fields
 from rat_tf.networks import names
@@ -10,6 +11,16 @@ from rat_tf.transforms import spec
 
 # TensorFlow treats these as patterns and would not find its checkpoints.
 _RUN_DIR = fields.expect(lambda path: not set("[]*?") & set(path), "a path without [, ], * and ?")
+
+
+NO_BUDGET = "none"
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def seconds(budget: str) -> float:
+    """10m, 1.5h, 90s or 2d in seconds; 0 for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", budget)
+    return float(match[1]) * _UNITS[match[2]] if match else 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +32,17 @@ class TrainingFlags:
         group="Training",
     )
     iterations: int = fields.flag(500_000, "Training steps.", fields.positive, group="Training")
+    budget: str = fields.flag(
+        "",
+        "How long to train: 90s, 10m, 2h, 1d. The number of steps follows from a short "
+        "measurement. Without --flagfile, flags that are not given come from a preset in "
+        "configs/folder/ that fits the images, the device and the time; for a folder also without "
+        "--budget, which is then 30m. none: no preset and no measurement.",
+        fields.expect(
+            lambda text: text in ("", NO_BUDGET) or seconds(text) > 0, "a time such as 10m or 2h"
+        ),
+        group="Machine",
+    )
     validate_every: fields.Steps = fields.steps(
         25_000,
         "Steps between validations; must divide --iterations. A share becomes the nearest divisor.",

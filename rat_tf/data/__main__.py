@@ -18,6 +18,7 @@ from rat_tf import data as data_lib
 from rat_tf import errors, plots, training
 from rat_tf.config import cli
 
+IMBALANCE = 3  # times as many images of a class as of another
 PARTS = ("labeled", "unlabeled", "validation", "test")
 
 
@@ -34,6 +35,13 @@ def describe(config: config_lib.Config, data: data_lib.Data) -> str:
         "",
         *_table(data),
     ]
+    counts = np.bincount(data.labeled.labels, minlength=len(data.class_names))
+    if counts.max() >= IMBALANCE * counts.min():
+        most, least = (data.class_names[k] for k in (counts.argmax(), counts.argmin()))
+        lines.append(
+            f"the classes are imbalanced: {counts.max():,} labelled images of {most!r}, "
+            f"{counts.min():,} of {least!r}; --class_weights=balanced makes them count the same"
+        )
     for name in ("validation", "test"):
         # By fingerprint: before the split, validation images are training images, too.
         others = np.concatenate([data.labeled.fingerprints, data.unlabeled.fingerprints])

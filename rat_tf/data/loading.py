@@ -39,6 +39,11 @@ def find(config: options.DataOptions, split_known: bool = False) -> listing_lib.
             f"got {config.augment_shift}"
         )
     if config.preprocessing == "gcn_zca":
+        if config.augment_color:
+            raise errors.UserError(
+                f"--augment_color={config.augment_color:g}: expected --preprocessing=scale; "
+                "whitened images have no brightness"
+            )
         zca.check(listing.image_shape)
     return listing
 

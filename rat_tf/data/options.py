@@ -121,6 +121,20 @@ class DataOptions:
         choices=("batch", "image"),
         group="Data",
     )
+    augment_crop: float = fields.flag(
+        1.0,
+        "Random crops of at least this share of the area of an image, resized to the whole; 1: "
+        "none. For photos: 0.5, with --augment_shift=0 --augment_flip.",
+        fields.expect(lambda value: 0 < value <= 1, "a share in (0, 1]"),
+        group="Data",
+    )
+    augment_color: float = fields.flag(
+        0.0,
+        "Random changes of brightness, contrast and saturation by up to this share. For photos: "
+        "0.3.",
+        fields.fraction,
+        group="Data",
+    )
     memory_limit_gb: float = fields.flag(
         4.0,
         "Larger sets are decoded once into --cache_dir and memory-mapped, as are folders that "

@@ -100,6 +100,24 @@ def training(
     return dataset.prefetch(prefetch * replicas).with_options(_options())
 
 
+def balanced(labels: np.ndarray) -> np.ndarray:
+    """Weights of the classes, N / (K · N_k), float32 [K]: every class has the same sum of weights.
+
+    `labels` [N] have all K classes.
+    """
+    counts = np.bincount(labels)
+    return (len(labels) / (len(counts) * counts)).astype(np.float32)
+
+
+def weighted(dataset: tf.data.Dataset, weights: np.ndarray) -> tf.data.Dataset:
+    """((images, labels, weights), unlabelled images) of a dataset without weights, by class."""
+
+    def element(labeled, unlabeled):
+        return (*labeled, tf.gather(weights, labeled[1])), unlabeled
+
+    return dataset.map(element)
+
+
 def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
     """(images, labels) in order, each example once."""
     reader = _Reader(found)

@@ -18,6 +18,18 @@ BENCHMARK = (
     *("dataset", "network", "iterations", "validate_every", "image_size", "channels"),
     *("svhn_extra", "skip_broken", "validation", "stratify", "split_file", "preprocessing"),
 )
+#: How a title says that a run differs from the defaults in a flag of `BENCHMARK`.
+WORDS = {
+    "validate_every": "validated every {:,} steps",
+    "image_size": "images of {0}×{0}",
+    "channels": "{} channels",
+    "svhn_extra": "with the extra images",
+    "skip_broken": "without broken files",
+    "validation": "{:.0%} of the labels for validation",
+    "stratify": "{} labels",
+    "split_file": "split of {}",
+    "preprocessing": "preprocessing {}",
+}
 #: The paper's order of methods.
 ORDER = (
     *("supervised", "pi_model", "pseudo_label", "mean_teacher", "vat", "random", "rat"),
@@ -127,14 +139,14 @@ def _unlike(config, reference) -> tuple[str, ...]:
 
 
 def _title(config: config_lib.Config) -> str:
-    """SVHN, wrn-28-2, 500,000 steps, and other flags without their default."""
+    """SVHN, wrn-28-2, 500,000 steps, and in words the other flags without their default."""
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     defaults |= {"preprocessing": "gcn_zca"} if config.dataset == "cifar10" else {}
     parts = [paper.DATASETS.get(config.dataset, config.dataset), config.network]
     parts.append(f"{config.iterations:,} steps")
     for name in BENCHMARK[3:]:
         if getattr(config, name) != defaults[name]:
-            parts.append(f"--{name}={getattr(config, name)}")
+            parts.append(WORDS[name].format(getattr(config, name)))
     return ", ".join(parts)
 
 
@@ -167,7 +179,15 @@ def _tell_apart(lines: list[Line]) -> None:
         ]
         for line, flags in entries:
             if differing:
-                line.name += " (" + ", ".join(f"{name}={flags[name]}" for name in differing) + ")"
+                line.name += f" ({', '.join(_in_words(name, flags[name]) for name in differing)})"
+
+
+def _in_words(flag: str, value) -> str:
+    """affine 0.3 + noise 1, and other flags by their names."""
+    if flag == "transforms" and value:
+        return value.replace("_", " ").replace(":", " ").replace(",", " + ")
+    shown = {None: "none", True: "yes", False: "no"}.get(value, value)
+    return f"{flag.replace('_', ' ')} {shown}"
 
 
 def _compare(lines: list[Line]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import os
 import signal
@@ -16,6 +17,7 @@ from rat_tf.experiments import plan
 
 TRAIN = ("-m", "rat_tf.train")
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+RELAY = 1.0  # seconds between looks at the log of a run
 FINISHED, PARTIAL, NEW = "finished", "partial", "new"
 
 
@@ -83,9 +85,14 @@ def check_data(planned: list[plan.Planned]) -> None:
         seen.add(key)
 
 
+def log_of(run: plan.Planned) -> str:
+    """Next to the run folder, which must be empty at first."""
+    return run.config.run_dir + ".log"
+
+
 def execute(run: plan.Planned) -> str | None:
     """Trains one run in its own process, with output to <run folder>.log; returns any error."""
-    log = run.config.run_dir + ".log"  # next to the run folder, which must be empty at first
+    log = log_of(run)
     os.makedirs(os.path.dirname(log), exist_ok=True)
     lock = os.path.join(run.config.run_dir, "lock")
     if os.path.exists(lock):  # of a sweep that was killed, the run may still be saving its state
@@ -94,16 +101,23 @@ def execute(run: plan.Planned) -> str | None:
     command = [sys.executable, *TRAIN, *run.arguments()]
     with open(log, "ab") as file:
         start = file.tell()
+        relay = _Relay(log, start)
         # In a new session: Ctrl-C reaches only this process, which asks the run to save and stop.
         process = subprocess.Popen(
             command, stdout=file, stderr=file, start_new_session=True, preexec_fn=_end_with_parent()
         )
         try:
-            status = process.wait()
+            status = None
+            while status is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    status = process.wait(timeout=RELAY)
+                relay.show()
         except KeyboardInterrupt:
             process.terminate()
             process.wait()
             raise
+        finally:
+            relay.end()
     if status == 0:
         return None
     with open(log, "rb") as file:
@@ -131,12 +145,39 @@ def _end_with_parent():
     return prepare
 
 
+class _Relay:
+    """Shows the latest step line of a run's log: over the last one in a terminal, else below."""
+
+    def __init__(self, log: str, start: int):
+        self._log, self._position = log, start
+        self._over = sys.stdout.isatty()
+        self._width = 0
+
+    def show(self) -> None:
+        with open(self._log, "rb") as file:
+            file.seek(self._position)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._position += len(whole)
+        lines = whole.decode(errors="replace").splitlines()
+        for line in [line for line in lines if line.startswith("step ")][-1:]:
+            if self._over:
+                print(f"\r  {line}".ljust(self._width), end="", flush=True)
+                self._width = len(line) + 3
+            else:
+                print(f"  {line}", flush=True)
+
+    def end(self) -> None:
+        if self._width:
+            print("\r" + " " * self._width, end="\r", flush=True)
+
+
 def execute_all(planned: list[plan.Planned], states: list[tuple[str, str]]) -> dict[str, str]:
     """Trains the unfinished runs; returns the failures by run folder."""
     waiting = [run for run, (name, _) in zip(planned, states) if name != FINISHED]
     failures = {}
     for number, run in enumerate(waiting, start=1):
-        print(f"[{number}/{len(waiting)}] {run.config.run_dir} … ", end="", flush=True)
+        print(f"[{number}/{len(waiting)}] {run.config.run_dir}, log: {log_of(run)}", flush=True)
         start = time.monotonic()
         try:
             failure = execute(run)
@@ -145,5 +186,5 @@ def execute_all(planned: list[plan.Planned], states: list[tuple[str, str]]) -> d
             said, failure = "FAILED", str(error)
         if failure:
             failures[run.config.run_dir] = failure
-        print(f"{said}, {time.monotonic() - start:.0f} s", flush=True)
+        print(f"  {said}, {time.monotonic() - start:.0f} s", flush=True)
     return failures

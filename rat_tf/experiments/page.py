@@ -73,7 +73,7 @@ def _examples(sections) -> list[str]:
         return []
     body = ["<h2>Adversarial examples</h2>"]
     for result in there[:EXAMPLES]:
-        title = f"{result.folder}: {result.part} error {result.error:.2f} %"
+        title = f"{result.config.title}: {result.part} error {result.error:.2f} %"
         body.append(_image(training.run_folder.Run(result.folder).summary, title))
     if there[EXAMPLES:]:
         body.append(

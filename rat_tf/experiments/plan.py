@@ -9,7 +9,7 @@ import re
 
 from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.config import flag_values, ranges, run_dirs
+from rat_tf.config import flag_values, ranges, run_dirs, training_flags
 from rat_tf.experiments import paper
 
 FIELDS = config_lib.FLAGS
@@ -33,6 +33,8 @@ class Planned:
             *(f"--flagfile={path}" for path in self.flagfiles),
             *(f"--{name}={value}" for name, value in self.flags.items()),
             f"--run_dir={self.config.run_dir}",
+            # A run is what was planned: no preset, no number of steps from a measurement.
+            *([] if self.flagfiles else [f"--budget={training_flags.NO_BUDGET}"]),
         ]
 
 
@@ -43,7 +45,7 @@ def axes(vary, seeds: str = "") -> dict[str, list[str]]:
     """
     parameters = []
     for name, text in ranges.split("--vary", ";".join(vary)):
-        if name not in FIELDS or name == "run_dir":
+        if name not in FIELDS or name in ("run_dir", "budget"):
             hint = errors.did_you_mean(name, FIELDS)
             raise errors.UserError(f"--vary: expected a flag of training, got {name!r}{hint}")
         parameters.append(ranges.parse("--vary", name, text, FIELDS[name].type))
@@ -85,6 +87,11 @@ def _check(given: dict[str, str], varied: dict[str, list[str]]) -> None:
         if name == "run_dir":
             raise errors.UserError(
                 "--run_dir: not used by rat_tf.sweep; every run has its own, see --runs"
+            )
+        if name == "budget":
+            raise errors.UserError(
+                "--budget: not used by rat_tf.sweep, whose runs must have the same number of "
+                "steps; use flags.cfg of a run with --budget as --flagfile"
             )
 
 

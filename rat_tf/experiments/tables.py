@@ -51,6 +51,14 @@ def table(section: comparison.Section) -> Table:
         rows.append(tuple(_cells(line, mark, with_paper)))
         if line.best:
             bold.add((number, 2))
+    kept = [
+        column
+        for column in range(len(header))
+        if not rows or any(row[column] != "—" for row in rows)  # not one of dashes alone
+    ]
+    header = [header[column] for column in kept]
+    rows = [tuple(row[column] for column in kept) for row in rows]
+    bold = {(number, kept.index(column)) for number, column in bold}
     notes = [section.part.capitalize() + NOTE + (PAPER_NOTE if with_paper else "")]
     if section.part == "validation":
         notes[0] += WITHOUT_TEST

@@ -14,6 +14,8 @@ from sklearn import linear_model, model_selection, pipeline, preprocessing
 from rat_tf import errors
 
 FOLDS = 5
+# Strong: directions that the network has learned for a few images only must not count.
+PENALTY = 100.0
 
 
 class Doubts(NamedTuple):
@@ -43,7 +45,8 @@ def find(features: np.ndarray, labels: np.ndarray, classes: int, seed: int = 0) 
         min(FOLDS, counts[judged].min()), shuffle=True, random_state=seed
     )
     regression = pipeline.make_pipeline(
-        preprocessing.StandardScaler(), linear_model.LogisticRegression(max_iter=1000)
+        preprocessing.StandardScaler(),
+        linear_model.LogisticRegression(C=1 / PENALTY, class_weight="balanced", max_iter=1000),
     )
     probabilities = np.zeros((len(rows), classes))
     probabilities[:, judged] = model_selection.cross_val_predict(

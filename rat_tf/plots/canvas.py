@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 
 import matplotlib
-from matplotlib import figure
+from matplotlib import figure, font_manager
 
 from rat_tf import files
 
 #: Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
+LEGEND = "#n: the n-th class of the table; the font of the figure lacks letters of its name"
 STYLE = {
     "axes.prop_cycle": matplotlib.cycler(color=COLOURS),
     "axes.spines.right": False,
@@ -33,6 +34,25 @@ def styled(draw):
             return draw(*args, **kwargs)
 
     return drawing
+
+
+def drawable(names) -> list[str]:
+    """Names of classes as they can be drawn: #n for the n-th if the font lacks some of its letters.
+
+    Where such numbers are shown, `LEGEND` explains them.
+    """
+    known = font_manager.get_font(font_manager.findfont("")).get_charmap()
+    return [
+        name.replace("$", r"\$") if all(ord(letter) in known for letter in name) else f"#{number}"
+        for number, name in enumerate(names, start=1)
+    ]
+
+
+def legend(names) -> str:
+    """What the numbers of `drawable` mean; empty if all of the names can be drawn."""
+    shown = drawable(names)
+    numbered = any(text == f"#{number}" for number, text in enumerate(shown, start=1))
+    return LEGEND if numbered else ""
 
 
 def subplots(rows: int = 1, columns: int = 1, figsize=None, **options):

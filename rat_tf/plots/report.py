@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 from matplotlib import ticker
 
 from rat_tf.plots import canvas
+
+MOST = 12  # curves in a figure; more cannot be told apart
 
 
 @canvas.styled
@@ -18,8 +22,12 @@ def against_labels(path: str, ours: dict, theirs: dict, title: str) -> None:
     figure, axis = canvas.subplots(figsize=(8, 6))
     handles = {}
     for name in dict.fromkeys([*ours, *theirs]):
-        colour = f"C{len(handles) % 10}"
-        style = {"color": colour, "marker": "os^Dv"[len(handles) // 10 % 5], "markersize": 4}
+        colour = f"C{len(handles) % len(canvas.COLOURS)}"
+        style = {
+            "color": colour,
+            "marker": "os^Dv"[len(handles) // len(canvas.COLOURS) % 5],
+            "markersize": 4,
+        }
         if name in theirs:
             _band(axis, theirs[name], 0.08, color=colour, linestyle="--")
         handles[name] = _band(axis, ours.get(name, []), 0.2, **style)
@@ -31,7 +39,8 @@ def against_labels(path: str, ours: dict, theirs: dict, title: str) -> None:
     axis.set_xscale("log")
     axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axis.set_xticks([], minor=True)
-    axis.set(xlabel="labelled images", ylabel="test error, %", title=title)
+    axis.set(xlabel="labelled images", ylabel="test error, %")
+    axis.set_title(textwrap.fill(title, 75))
     axis.set_ylim(bottom=0)
     _legend(figure, handles)
     canvas.save(figure, path)
@@ -57,18 +66,24 @@ def _legend(figure, handles: dict) -> None:
 @canvas.styled
 def training_curves(path: str, panels: dict, title: str) -> None:
     """Validation error against steps: {labels: {name: (steps, mean, std)}}, a panel each."""
+    names = list(dict.fromkeys(name for series in panels.values() for name in series))
+    shown = _lowest(panels, names)
     columns = min(3, len(panels))
     lines = -(-len(panels) // columns)
     figure, axes = canvas.subplots(
-        lines, columns, figsize=(max(8, 4.5 * columns), 1 + 4 * lines),
+        lines, columns, figsize=(max(8, 4.5 * columns), 1 + 4 * lines + 0.2 * len(shown) / 2),
         sharey=True, squeeze=False,
     )  # fmt: skip
-    names = list(dict.fromkeys(name for series in panels.values() for name in series))
     handles = {}
     for axis, (labels, series) in zip(axes.flat, sorted(panels.items())):
         for name, (steps, mean, std) in series.items():
-            number = names.index(name)
-            style = {"color": f"C{number % 10}", "linestyle": ("-", "--", ":")[number // 10 % 3]}
+            if name not in shown:
+                continue
+            number = shown.index(name)
+            style = {
+                "color": f"C{number % len(canvas.COLOURS)}",
+                "linestyle": ("-", "--", ":")[number // len(canvas.COLOURS) % 3],
+            }
             handles[name] = _band(axis, list(zip(steps, mean, std)), 0.2, **style)
         axis.set(title=f"{labels:,} labels", xlabel="step")
         axis.set_ylim(bottom=0)
@@ -77,6 +92,19 @@ def training_curves(path: str, panels: dict, title: str) -> None:
         axis.set_visible(False)
     for line in axes:
         line[0].set_ylabel("validation error, %")
-    figure.suptitle(title)
-    _legend(figure, {name: handles[name] for name in names})
+    more = len(names) - len(shown)
+    if more:
+        title += f"; the {MOST} lowest, {more} more are in the table"
+    figure.suptitle(textwrap.fill(title, int(9 * figure.get_figwidth())))
+    _legend(figure, {name: handles[name] for name in shown})
     canvas.save(figure, path)
+
+
+def _lowest(panels: dict, names: list[str]) -> list[str]:
+    """The names whose curves end lowest, in their order."""
+    ends = {
+        name: min(series[name][1][-1] for series in panels.values() if name in series)
+        for name in names
+    }
+    kept = sorted(names, key=ends.get)[:MOST]
+    return [name for name in names if name in kept]

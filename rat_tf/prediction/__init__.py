@@ -7,6 +7,6 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["classifier", "inputs", "pools", "stability", "table"],
-    submod_attrs={"classifier": ["Classifier", "load"]},
+    submodules=["classifier", "exported", "inputs", "of_run", "pools", "stability", "table"],
+    submod_attrs={"loading": ["load"]},
 )

@@ -1,25 +1,19 @@
-"""A trained classifier for predictions: that of a run folder, or an exported SavedModel."""
+"""Predictions of a trained classifier, whether of a run folder or an export."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import scipy.special
-import tensorflow as tf
 
-from rat_tf import errors
-from rat_tf.networks import features
-from rat_tf.prediction import inputs, stability
-from rat_tf.training import build, run_folder, weights
+from rat_tf.prediction import inputs
 
 PIXELS = 2**17  # of the images of a batch: the search takes 8 kB per pixel in a WRN-28-2
 MAX_BATCH = 128
-CLASS_NAMES = os.path.join("assets", "class_names.txt")  # of an exported model
 
 
 class Outputs(NamedTuple):
@@ -102,93 +96,3 @@ class Classifier(abc.ABC):
         for start in range(0, len(images), self.batch):
             some = images[start : start + self.batch]
             yield np.array([inputs.fitted(np.asarray(image), self.image_shape) for image in some])
-
-
-class OfRun(Classifier):
-    """The classifier of a run folder."""
-
-    def __init__(self, folder: str, which: str = "best"):
-        run = run_folder.Run(folder)
-        config = run.config()
-        self.trained = weights.load(run, which)
-        self.class_names = self.trained.class_names
-        self.image_shape = self.trained.image_shape
-        #: None for a method without transformations.
-        self.transform = None if config.used_transforms is None else build.transform(config)
-        self._both = features.with_features(self.trained.network)
-        self._function = tf.function(self._compute)
-
-    def _compute(self, images, start, draws, seed):
-        images = self.trained.preprocessing(images)
-        found, clean = self._both(images)
-        if not draws:
-            return clean, found
-        stays = stability.share(
-            self.transform, lambda x: self._both(x)[1], images, clean, start, draws, seed
-        )
-        return clean, found, stays
-
-    def outputs(self, images, start=0, draws=0, seed=0):
-        count = len(images)
-        # A few sizes, so that not every number of images makes a graph of its own.
-        size = min(1 << (count - 1).bit_length(), self.batch) if count > 1 else 1
-        padded = images[np.minimum(np.arange(size), count - 1)]
-        draws = draws if self.transform is not None else 0
-        found = self._function(tf.constant(padded), tf.constant(start, tf.int64), draws, seed)
-        clean, learned, *stays = (each[:count].numpy() for each in found)
-        probabilities = scipy.special.softmax(clean.astype(np.float64), axis=-1)
-        return Outputs(probabilities.astype(np.float32), stays[0] if stays else None, learned)
-
-
-class Exported(Classifier):
-    """A SavedModel of export.savedmodel: the newest version in its folder, or one version."""
-
-    def __init__(self, folder: str):
-        version = exported_version(folder)
-        try:
-            with open(os.path.join(version, CLASS_NAMES), encoding="utf-8") as file:
-                self.class_names = tuple(file.read().split("\n")[:-1])
-            loaded = tf.saved_model.load(version)
-            self._signature = loaded.signatures["serving_default"]
-        except (OSError, ValueError, KeyError, tf.errors.OpError) as error:
-            raise errors.UserError(
-                f"--model_dir: {version} cannot be read as a model of export.savedmodel: "
-                f"{str(error).partition(chr(10))[0]}"
-            ) from None
-        self._loaded = loaded  # its variables live as long as it does
-        self.image_shape = tuple(self._signature.structured_input_signature[1]["images"].shape[1:])
-
-    def outputs(self, images, start=0, draws=0, seed=0):
-        return Outputs(self._signature(images=tf.constant(images))["probabilities"].numpy())
-
-
-def exported_version(folder: str) -> str:
-    """The folder of the newest version of an exported model, or that version itself."""
-    if os.path.exists(os.path.join(folder, "saved_model.pb")):
-        return folder
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    numbers: Iterable[int] = (int(name) for name in names if name.isdecimal())
-    paths = (os.path.join(folder, str(number)) for number in sorted(numbers, reverse=True))
-    for path in paths:
-        if os.path.exists(os.path.join(path, "saved_model.pb")):
-            return path
-    raise errors.UserError(
-        f"--model_dir: expected a folder of export.savedmodel, with <version>/saved_model.pb, "
-        f"got {folder}"
-    )
-
-
-def load(path: str | os.PathLike, weights: str = "best") -> Classifier:
-    """The classifier of a run folder, or of a folder of export.savedmodel.
-
-    `weights` are those of a run: best, last, student, ema or teacher.
-    """
-    path = os.path.expanduser(os.fspath(path))
-    try:
-        if os.path.exists(run_folder.Run(path).flags):
-            return OfRun(path, weights)
-        return Exported(path)
-    except errors.UserError as error:
-        if not os.path.exists(path):
-            raise ValueError(f"path: no such folder: {path}") from None
-        raise ValueError(str(error)) from None

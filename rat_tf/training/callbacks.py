@@ -1,23 +1,18 @@
-"""Callbacks of a run: curves, progress, examination of the adversary, health warnings."""
+"""Callbacks of a run: curves, examination of the adversary, health warnings."""
 
 from __future__ import annotations
 
-import datetime
 import glob
 import math
 import os
 import sys
-import time
 
 import numpy as np
 import tensorflow as tf
 
-from rat_tf import config as config_lib
 from rat_tf import errors, files
 from rat_tf.plots import run as plots
 from rat_tf.training import run_folder
-
-SHOWN = ("loss", "cross_entropy", "kl", "consistency", "val_error", "val_ema_error")
 
 
 class Diverged(errors.UserError):
@@ -69,38 +64,6 @@ class Curves(tf.keras.callbacks.Callback):
             tf.summary.image("original, transformed, difference", panel, max_outputs=8)
             for name, offset in examined["offsets"].items():
                 tf.summary.histogram(f"offset_{name}", offset)
-
-
-class Progress(tf.keras.callbacks.ProgbarLogger):
-    """Keras' progress bar in a terminal, with the main metrics; otherwise one line per interval."""
-
-    REFRESH = 0.5  # seconds between updates: each waits for the device to finish its step
-
-    def __init__(self, config: config_lib.Config, start: int):
-        super().__init__(count_mode="steps")
-        self._shown = 0.0
-        self._total = config.iterations
-        self._began = time.time()
-        self._start = start
-        self._bar = sys.stdout.isatty()
-
-    def set_params(self, params):
-        super().set_params({**params, "verbose": int(self._bar)})
-
-    def on_train_batch_end(self, batch, logs=None):
-        if self._bar and time.time() - self._shown >= self.REFRESH:
-            super().on_train_batch_end(batch, _only(SHOWN, logs))
-            self._shown = time.time()
-
-    def on_epoch_end(self, epoch, logs=None):
-        shown = _only(SHOWN, logs)
-        super().on_epoch_end(epoch, shown)
-        step = logs["step"]
-        rate = (step - self._start) / (time.time() - self._began)
-        left = datetime.timedelta(seconds=int((self._total - step) / max(rate, 1e-9)))
-        # The bar has shown the metrics; its own ETA is that of the interval.
-        numbers = "" if self._bar else "  ".join(f"{k} {v:.4f}" for k, v in shown.items()) + "  "
-        print(f"step {step}/{self._total}  {numbers}{rate:.1f} steps/s  ETA {left}", flush=True)
 
 
 class Health(tf.keras.callbacks.Callback):
@@ -181,10 +144,6 @@ class Examination(tf.keras.callbacks.Callback):
             for name in self.COLUMNS[1:]:
                 logs[name] = float(tf.reduce_mean(latest[name]))
             self._curves.images(latest, int(step))
-
-
-def _only(names, logs) -> dict:
-    return {name: logs[name] for name in names if name in (logs or {})}
 
 
 def _texts(row) -> dict[str, str]:

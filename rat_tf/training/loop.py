@@ -12,18 +12,28 @@ from rat_tf import config as config_lib
 from rat_tf import data, files
 from rat_tf.data import strata, streams
 from rat_tf.methods import base
+from rat_tf.plots import canvas
 from rat_tf.plots import run as plots
-from rat_tf.training import build, checkpoints, initial, run_folder
+from rat_tf.training import build, checkpoints, initial, opening, progress, run_folder
 from rat_tf.training import callbacks as callbacks_lib
 
 EXAMINED = 64  # unlabelled images on which the adversary is examined
 
 
-def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0, callbacks=()):
+def fit(
+    config,
+    run: run_folder.Run,
+    images: data.Data,
+    strategy,
+    worker: int = 0,
+    callbacks=(),
+    expected: str | None = None,
+):
     """Trains from the last checkpoint to the end, without using the test set.
 
     Returns the model at its last step and its checkpoints. The `callbacks` are called after the
-    state of an interval has been saved.
+    state of an interval has been saved. With `expected`, the line of the expected time or "" if it
+    is to be estimated, the model and the time are printed.
     """
     chief, run = run, run.of_worker(worker)
     os.makedirs(run.folder, exist_ok=True)
@@ -34,8 +44,12 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
         if config.init_from and not start:
             initial.check_images(config, images)
             initial.assign(model, config)
+    if expected is not None and worker == 0:
+        print(opening.of_model(config, model, strategy))
+        print(f"run      {run.folder}")
+        print(expected, end="\n" if expected else "", flush=True)
     if start:
-        print(f"resuming from step {start}")
+        print(f"resuming from step {start}", flush=True)
 
     # In this order: callbacks read the logs of those before them; the state is saved last.
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
@@ -52,11 +66,12 @@ def fit(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 
             callbacks=[
                 examination,
                 curves,
-                callbacks_lib.Progress(config, start),
+                progress.Progress(config, start, said=expected != ""),
                 callbacks_lib.Health(searching=config.options.searches),
                 checkpoint,
                 *callbacks,
             ],
+            verbose=0,
         )
     finally:
         checkpoint.close()
@@ -70,9 +85,11 @@ def examined_images(images: data.Data):
     return pool.take(strata.sample(np.zeros(len(pool), int), EXAMINED)).images
 
 
-def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0) -> dict:
+def train(
+    config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0, expected: str = ""
+) -> dict:
     """Trains to the end and evaluates; returns the content of result.json."""
-    model, checkpoint = fit(config, run, images, strategy, worker)
+    model, checkpoint = fit(config, run, images, strategy, worker, expected=expected)
     run = run.of_worker(worker)
     rows = run.rows()
     seconds = rows[-1]["seconds"] if rows else checkpoint.stopwatch.seconds()
@@ -94,7 +111,7 @@ def train(config, run: run_folder.Run, images: data.Data, strategy, worker: int 
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
     for key in ("before", "after") if examined else ():
-        examined[key] = [images.class_names[number] for number in examined[key]]
+        examined[key] = [canvas.drawable(images.class_names)[number] for number in examined[key]]
     with run.writing("the result"):
         if rows:  # none if a user has removed a damaged metrics.csv
             title = f"{config.title}: {run_folder.verdict(result)}"
@@ -142,7 +159,7 @@ def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
 
     def of_worker(context):
         local = context.num_replicas_in_sync // context.num_input_pipelines
-        return streams.training(
+        dataset = streams.training(
             images.labeled,
             images.unlabeled,
             *config.batch_sizes,
@@ -152,5 +169,8 @@ def stream(config: config_lib.Config, images: data.Data, strategy, start: int):
             first_replica=local * context.input_pipeline_id,
             all_replicas=context.num_replicas_in_sync,
         )
+        if config.class_weights == "balanced":
+            dataset = streams.weighted(dataset, streams.balanced(images.labeled.labels))
+        return dataset
 
     return strategy.distribute_datasets_from_function(of_worker)

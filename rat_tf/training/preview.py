@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from rat_tf import adversary, draws
 from rat_tf.data import augment, preprocess, streams
+from rat_tf.plots import canvas
 from rat_tf.training import build
 
 SEARCHED = 10 * 96 * 96  # pixels: the search takes 8 kB per pixel in a WRN-28-2
@@ -21,7 +22,9 @@ def rows(config, data, columns: int) -> list[tuple]:
     pool = data.unlabeled if len(data.unlabeled) else data.labeled
     stream = streams.training(data.labeled, pool, count, columns, config.seed)
     (labeled, labels), unlabeled = next(iter(stream))
-    names = [data.class_names[label][:12] for label in labels.numpy()]
+    drawable = canvas.drawable([name[:12] for name in data.class_names])
+    names = [drawable[label] for label in labels.numpy()]
+    legend = canvas.legend(data.class_names)
 
     layer = preprocess.build(config, data)
     preprocessed = layer(unlabeled)
@@ -29,7 +32,11 @@ def rows(config, data, columns: int) -> list[tuple]:
     augmented = augment.build(config)(preprocessed, seed, draws.Rows(columns))
     space = config.preprocessing
     lines = [
-        ("labelled, as stored, with their classes", labeled.numpy(), names),
+        (
+            "labelled, as stored, with their classes" + (legend and f" ({legend})"),
+            labeled.numpy(),
+            names,
+        ),
         ("unlabelled, as stored", unlabeled.numpy(), None),
         (f"the same after {space}", _shown(preprocessed, space), None),
         (

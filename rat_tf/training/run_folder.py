@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -116,8 +117,13 @@ class Run:
         names = tuple(described["class_names"])
         return data_lib.Recorded(self.folder, split, names, described.get("hashes", {}))
 
-    def create(self, config: config_lib.Config, images: data_lib.Data) -> None:
-        """Writes the description of the run; flags.cfg is last, as it marks a run folder."""
+    def create(
+        self, config: config_lib.Config, images: data_lib.Data, given: dict | None = None
+    ) -> None:
+        """Writes the description of the run; flags.cfg is last, as it marks a run folder.
+
+        `given` are the flags by which its command finds it, where it chose the others.
+        """
         described = {
             "class_names": list(images.class_names),
             "image_shape": list(images.labeled.image_shape),
@@ -135,7 +141,7 @@ class Run:
             return
         with self.writing("the description of the run"):
             os.makedirs(self.folder, exist_ok=True)
-            files.write(self.environment, json.dumps(_environment(), indent=2) + "\n")
+            files.write(self.environment, json.dumps(_environment(given), indent=2) + "\n")
             files.write(self.data, json.dumps(described, indent=2) + "\n")
             images.split.save(self.split)
             files.write(self.flags, config.flagfile())
@@ -228,7 +234,30 @@ def verdict(result: dict) -> str:
     return f"{text}, test error there {test}"
 
 
-def _environment() -> dict:
+def own_or_new(folder: str, unlike) -> tuple[str, str]:
+    """The run folder of a command that names none: `folder`, `folder`-2, `folder`-3, …
+
+    `unlike` gets a run and says what keeps it from being that of the command, "" if nothing does.
+    Returns the first that is, else the first that is new, and what `folder` itself has against it.
+    """
+    reason, new = "", ""
+    for number in itertools.count(1):
+        path = folder if number == 1 else f"{folder}-{number}"
+        run = Run(path)
+        if os.path.exists(run.flags):
+            against = unlike(run)
+            if not against:
+                return path, reason
+        elif not os.path.exists(path):
+            return new or path, reason
+        elif os.path.isdir(path) and not os.listdir(path):
+            new, against = new or path, ""
+        else:
+            against = "it is not a run folder"
+        reason = reason or against
+
+
+def _environment(given: dict | None = None) -> dict:
     """The environment of the run: packages, Python, git commit of the code, devices."""
     import tensorflow as tf  # reports read run folders without it
 
@@ -237,6 +266,7 @@ def _environment() -> dict:
         "packages": stack.versions(),
         "git_commit": _git_commit(),
         "devices": [device.name for device in tf.config.list_physical_devices()],
+        **({} if given is None else {"given": given}),
     }
 
 

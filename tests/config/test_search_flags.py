@@ -27,6 +27,8 @@ from rat_tf.training import build, devices
         ({"kl_cap": -1.0}, ["--kl_cap", ">= 0"]),
         ({"epsilon_draw": "normal"}, ["--epsilon_draw", "fixed, uniform"]),
         ({"separate_statistics": True}, ["--entropy_multiplier", "must be 0", "0.06"]),
+        ({"class_weights": "balanced", "mixup": True}, ["--class_weights", "mixed labels"]),
+        ({"class_weights": "balanced", "method": "mixmatch"}, ["--class_weights", "mixed"]),
         (
             {"separate_statistics": True, "entropy_multiplier": 0.0, "mixup": True},
             ["--separate_statistics", "--mixup"],

@@ -33,6 +33,18 @@ def test_description_and_contact_sheet_of_a_folder(tmp_path, capsys):
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
 
 
+def test_imbalanced_classes_are_named(tmp_path, capsys):
+    make.folder(tmp_path / "set", labeled=4)
+    for i in range(14):
+        make.png(str(tmp_path / "set" / "labeled" / "dog" / f"x{i}.png"), make.pixels(1, seed=i)[0])
+    flags = {"labels": 0, "network": "tiny", "run_dir": str(tmp_path / "run")}
+    command.main(config_lib.Config(dataset=f"folder:{tmp_path}/set", **flags))
+    assert (
+        "the classes are imbalanced: 16 labelled images of 'dog', 4 of 'cat'; "
+        "--class_weights=balanced" in capsys.readouterr().out
+    )
+
+
 def test_rows_of_the_contact_sheet(tmp_path):
     config = config_lib.Config(
         dataset="digits",

@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 import tensorflow as tf
+from sklearn.utils import class_weight
 
 from rat_tf import errors
 from rat_tf.data import examples, streams
@@ -211,3 +212,18 @@ def test_no_stream_is_autotuned():
     training = streams.training(labeled, unlabeled, 4, 6, seed=0)
     for dataset in (training, streams.evaluation(labeled)):
         assert dataset.options().autotune.enabled is False
+
+
+def test_balanced_weights_are_those_of_scikit_learn():
+    labels = np.repeat([0, 1, 2], [60, 9, 31])
+    expected = class_weight.compute_class_weight("balanced", classes=np.arange(3), y=labels)
+    weights = streams.balanced(labels)
+    np.testing.assert_allclose(weights, expected, rtol=1e-6)
+    images = np.zeros((100, 2, 2, 1), np.uint8)
+    found = examples.Examples(images, labels, None, np.zeros((100, 8), np.uint8))
+    plain = streams.training(found, found, 7, 5, seed=3)
+    for element, (before, _) in zip(streams.weighted(plain, weights).take(4), plain):
+        (_, drawn, weight), unlabeled = element
+        np.testing.assert_array_equal(drawn, before[1])
+        np.testing.assert_allclose(weight, expected[drawn.numpy()], rtol=1e-6)
+        assert unlabeled.shape == (5, 2, 2, 1)

@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image
 
 from rat_tf.labelling import page
+from tests import browser
 from tests.data import make
 
 HOSTILE = '<script>alert("x")</script>&\'.png'
@@ -48,3 +49,15 @@ def test_a_page_is_whole_offline_and_escaped():
     assert pictures[1].size == (144, 240)
     assert ("alt", f"1: {HOSTILE}") in tags.attributes
     assert "70%" in text and "prefers-color-scheme: dark" in text and "width=device-width" in text
+
+
+@browser.needed
+def test_a_browser_shows_it(tmp_path):
+    cards = [
+        page.Card("name" * 40, image, np.array([0.7, 0.3]), "why " * 30)
+        for image in make.pixels(3, (20, 30, 3))
+    ]
+    path = tmp_path / "page.html"
+    path.write_text(page.text("Images", "about", cards, ("c" * 80, "dog")), encoding="utf-8")
+    found, broken, sticking_out, messages = browser.look(path, 420)
+    assert (found, broken, messages) == (3, 0, []) and sticking_out <= 0

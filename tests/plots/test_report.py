@@ -69,3 +69,11 @@ def test_training_curves_have_a_panel_for_each_number_of_labels(drawn):
     assert {colour for title, colour in colours if title == "250 labels"} == {"C0", "C1"}
     assert {colour for title, colour in colours if title == "500 labels"} == {"C1"}
     assert legend(drawn[0]) == ["VAT", "RAT"]
+
+
+def test_of_many_curves_the_lowest_are_drawn(drawn):
+    steps = [10, 20]
+    series = {f"row {i}": (steps, np.array([50.0, i]), np.zeros(2)) for i in range(15)}
+    pictures.training_curves("curves.png", {50: series}, "digits")
+    assert legend(drawn[0]) == [f"row {i}" for i in range(pictures.MOST)]
+    assert "the 12 lowest, 3 more are in the table" in drawn[0].get_suptitle().replace("\n", " ")

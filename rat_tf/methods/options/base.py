@@ -58,6 +58,14 @@ class Options:
         group="Training",
     )
 
+    class_weights: str = fields.flag(
+        "none",
+        "Weights of labelled images in the loss: none, or balanced, images / (classes · images of "
+        "the class), so that every class counts the same.",
+        choices=("none", "balanced"),
+        group="Training",
+    )
+
     model: ClassVar[str]
     title: ClassVar[str]
     #: Whether training uses unlabelled images; if not, the whole batch is labelled.

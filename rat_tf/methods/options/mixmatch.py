@@ -26,6 +26,11 @@ class MixMatch(rat.Mixing, base.SemiSupervised):
         fields.between(1, base.MAX_PASSES),
     )
 
+    def clashes(self):
+        if self.class_weights != "none":
+            yield f"--class_weights: not used with mixed labels, got {self.class_weights}"
+        yield from super().clashes()
+
     def arguments(self):
         return {
             **super().arguments(),

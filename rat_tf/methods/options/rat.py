@@ -26,6 +26,8 @@ class Mixing(base.Options):
         yield from super().clashes()
         if not self.mixup and self.mixup_alpha not in (None, MIXUP_ALPHA):
             yield f"--mixup_alpha: not used without --mixup, got {self.mixup_alpha}"
+        if self.mixup and self.class_weights != "none":
+            yield f"--class_weights: not used with mixed labels, got {self.class_weights}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,107 @@
+"""How many steps fit a time: a few steps of a model that is then thrown away are timed."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import time
+
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import data, errors
+from rat_tf.data import streams
+from rat_tf.training import build, loop
+
+TIMED = 3.0  # seconds of steps to time
+MAX_STEPS = 200  # of one timed call
+VALIDATED = 256  # images of which the evaluation is timed
+LEAST = 20  # steps of a run
+FEW = 500  # steps below which a warning is given
+EPOCHS = 300  # passes over the unlabelled images that a run without --budget makes at most
+
+
+@dataclasses.dataclass(frozen=True)
+class Speed:
+    """Seconds of the parts of a run."""
+
+    step: float
+    evaluated: float  # per image of the validation or test set
+    setup: float  # tracing and the first step
+
+    def total(self, config: config_lib.Config, images: data.Data) -> float:
+        """Seconds that a run takes from here on."""
+        validations = config.iterations // config.validate_every * len(images.validation)
+        evaluations = 3 if config.ema_decay else 2  # `loop.evaluate`
+        tests = evaluations * len(images.test)
+        evaluated = self.evaluated * (validations + tests)
+        return self.setup + config.iterations * self.step + evaluated
+
+
+def measure(config: config_lib.Config, images: data.Data, strategy) -> Speed:
+    """Times a model like that of the run.
+
+    The run itself does not change: its weights, batches and draws are functions of the seed and
+    the step, and it builds its own model.
+    """
+    began = time.monotonic()
+    with strategy.scope():
+        model = build.build(config, images)
+    batches = loop.stream(config, images, strategy, start=0)
+    call = config.steps_per_execution
+    model.fit(batches, steps_per_epoch=call, verbose=0)
+    setup = time.monotonic() - began
+    steps, spent, count = 0, 0.0, call
+    while spent < TIMED:
+        began = time.monotonic()
+        model.fit(batches, steps_per_epoch=count, verbose=0)
+        last = time.monotonic() - began
+        steps, spent = steps + count, spent + last
+        count = min(2 * count, call * max(MAX_STEPS // call, 1))
+    some = images.validation.take(slice(VALIDATED))
+    evaluated = 0.0
+    if len(some):
+        for _ in range(2):  # the first is traced
+            began = time.monotonic()
+            model.evaluate(streams.evaluation(some), verbose=0)
+            evaluated = (time.monotonic() - began) / len(some)
+    del model, batches
+    tf.keras.backend.clear_session()
+    gc.collect()
+    return Speed(spent / steps, evaluated, setup)
+
+
+def fit_to(
+    config: config_lib.Config, images: data.Data, speed: Speed, seconds: float, bounded: bool
+) -> config_lib.Config:
+    """The config with as many steps as `seconds` have room for, a round number.
+
+    `bounded`: not more than EPOCHS passes over the images, as nobody asked for the whole time.
+    """
+    share = str(config.validate_every).endswith("%")
+
+    def of(steps):
+        steps = max(steps, LEAST)
+        if share:
+            unit = 10 ** max(len(str(steps)) - 2, 1)
+            steps = steps // unit * unit
+        else:
+            unit = int(config.validate_every)
+            steps = max(steps // unit, 1) * unit
+        return dataclasses.replace(config, iterations=steps)
+
+    room = seconds - speed.total(of(LEAST), images) + of(LEAST).iterations * speed.step
+    steps = int(room / speed.step)
+    if not share:  # validations take time from every step
+        per_step = speed.evaluated * len(images.validation) / config.validate_every
+        steps = int((seconds - speed.setup) / (speed.step + per_step))
+    if steps < LEAST:
+        raise errors.UserError(
+            f"--budget={config.budget}: too short; {LEAST} steps of this network on this machine "
+            f"take {LEAST * speed.step:.0f} s, and {max(room, 0):.0f} s are left for them"
+        )
+    if bounded:
+        batch = config.batch_sizes[1] or config.batch_sizes[0]
+        pool = max(len(images.unlabeled), len(images.labeled))
+        steps = min(steps, max(EPOCHS * pool // batch, 4 * FEW))
+    return of(steps)

@@ -1,0 +1,167 @@
+"""What a command line leaves open: the run folder, and with a recipe the flags and the steps.
+
+See `config.recipe` for what is chosen and how. Here are the steps that need run folders, images
+and devices.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import time
+
+from rat_tf import config as config_lib
+from rat_tf import data, errors, records
+from rat_tf.config import cli, recipe, run_dirs, training_flags
+from rat_tf.training import run_folder
+
+
+@dataclasses.dataclass
+class Choice:
+    """The config of a command line, as far as it is known without TensorFlow."""
+
+    parsed: cli.Parsed
+    config: config_lib.Config
+    given: dict | None = None  # to be recorded; None without a recipe
+
+    def fit_to_images(self) -> config_lib.Config:
+        """The config of a new run: with the preset for its images and this machine."""
+        if not recipe.applies(self.parsed):
+            return self.config
+        import tensorflow as tf
+
+        device = "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
+        side = _side(self.parsed, self.config)
+        preset = recipe.pick(device, side, self.parsed.values["budget"])
+        found = recipe.config(self.parsed, preset, side)
+        print(f"preset   {preset}; the flags that you give win over it", flush=True)
+        return dataclasses.replace(found, run_dir=self.config.run_dir)
+
+    def fit_to_time(self, config, images: data.Data, strategy, began: float):
+        """The config with the number of steps for the time, and the line of the expected time."""
+        if self.given is None or not recipe.measures(self.parsed):
+            return config, ""
+        if config.strategy == "multi_worker":
+            raise errors.UserError(
+                "--budget: several workers cannot agree on a measured number of steps; "
+                "use --iterations"
+            )
+        from rat_tf.training import calibration, progress
+
+        speed = calibration.measure(config, images, strategy)
+        bounded = not self.parsed.values["budget"]
+        left = training_flags.seconds(config.budget) - (time.monotonic() - began)
+        config = calibration.fit_to(config, images, speed, left, bounded)
+        if config.iterations < calibration.FEW:
+            print(
+                f"warning: {config.iterations} steps are few; a longer --budget, a smaller "
+                "--image_size, batch or --network gives more",
+                file=sys.stderr,
+            )
+        total = speed.total(config, images)
+        return config, progress.expected(config.iterations, 1 / speed.step, total)
+
+
+def of(parsed: cli.Parsed) -> Choice:
+    """Checks the flags and finds the run folder, and if it is a run, its recorded config."""
+    if not (recipe.applies(parsed) or recipe.measures(parsed)):
+        config = parsed.config
+        if not parsed.values["run_dir"]:
+            config = _in_folder(config, _find(config.run_dir, _unlike(config)))
+        return Choice(parsed, config)
+    # Any preset will do to check the flags; the images and devices decide later.
+    preset = recipe.pick("cpu", 0, "") if recipe.applies(parsed) else ""
+    config, given = recipe.config(parsed, preset), recipe.given(parsed)
+    folder, unlike = config.run_dir, _unlike_given(given, parsed)
+    if folder:
+        run = run_folder.Run(folder)
+        against = unlike(run) if os.path.exists(run.flags) else ""
+        if against:
+            raise errors.UserError(
+                f"--run_dir: {folder} was made with other flags: {against}; use another --run_dir "
+                "or the same flags"
+            )
+    else:
+        last = parsed.flagfiles[-1] if parsed.flagfiles else ""
+        folder = _find(run_dirs.default(config, last), unlike)
+    run = run_folder.Run(folder)
+    if os.path.exists(run.flags):
+        machine = [n for n in parsed.given if _of_machine(n) and n not in ("run_dir", "budget")]
+        config = run.config(**{name: parsed.values[name] for name in machine})
+    return Choice(parsed, _in_folder(config, folder), given)
+
+
+def _find(default: str, unlike) -> str:
+    folder, reason = run_folder.own_or_new(default, unlike)
+    if folder != default:
+        print(f"{default} is another run ({reason}); this one is {folder}", flush=True)
+    return folder
+
+
+def _unlike(config: config_lib.Config):
+    """What keeps a run folder from being that of a config."""
+
+    def differences(run: run_folder.Run) -> str:
+        try:
+            return "; ".join(config.differences(run.config())[:2])
+        except errors.UserError as error:  # of another version, or damaged
+            return str(error)
+
+    return differences
+
+
+def _unlike_given(given: dict[str, str], parsed: cli.Parsed):
+    """The same for a command whose other flags were chosen: the flags that were given decide.
+
+    A run that has no record of them is that of the command if it has the defaults for the rest.
+    """
+
+    def differences(run: run_folder.Run) -> str:
+        try:
+            recorded = records.json_object(run.environment, {}).get("given")
+            run.config()
+        except errors.UserError as error:
+            return str(error)
+        if not isinstance(recorded, dict):
+            return "none of its flags were chosen" if _unlike_plain(parsed)(run) else ""
+        return "; ".join(
+            f"expected {_shown(name, recorded)}, got {_shown(name, given)}"
+            for name in sorted({*recorded, *given})
+            if recorded.get(name) != given.get(name)
+        )
+
+    return differences
+
+
+def _unlike_plain(parsed: cli.Parsed):
+    try:
+        return _unlike(parsed.config)
+    except errors.UserError as error:  # possible only with a preset
+        message = str(error)
+        return lambda run: message
+
+
+def _shown(name: str, flags: dict) -> str:
+    return f"--{name}={flags[name]}" if name in flags else f"no --{name}"
+
+
+def _in_folder(config: config_lib.Config, folder: str) -> config_lib.Config:
+    return dataclasses.replace(config, run_dir=folder)
+
+
+def _of_machine(name: str) -> bool:
+    return name in config_lib.FLAGS and config_lib.FLAGS[name].metadata["group"] == "Machine"
+
+
+def _side(parsed: cli.Parsed, config: config_lib.Config) -> int:
+    """The side of the images: given, or that of the folder or set; 0 if it is unknown."""
+    if "image_size" in parsed.given and config.image_size:
+        return config.image_size
+    if config.dataset.startswith("folder:"):
+        return recipe.side_of_folder(config.dataset)
+    try:
+        plain = dataclasses.replace(config, image_size=0, augment_shift=0)
+        return min(data.find(plain).image_shape[:2])
+    except errors.UserError:  # images of different sizes: that of the preset
+        return 0

@@ -1,0 +1,44 @@
+"""What a run says when it starts: data, method, network, device, folder."""
+
+from __future__ import annotations
+
+import os
+
+import tensorflow as tf
+
+from rat_tf import config as config_lib
+from rat_tf import data
+from rat_tf.methods import base
+
+
+def of_data(images: data.Data) -> str:
+    """data     1,000 labelled, 64,931 unlabelled, 7,326 validation, 26,032 test images"""
+    parts = ("labeled", "unlabeled", "validation", "test")
+    words = ("labelled", "unlabelled", "validation", "test")
+    counts = [f"{len(getattr(images, part)):,} {word}" for part, word in zip(parts, words)]
+    size = "×".join(map(str, images.labeled.image_shape))
+    return f"data     {', '.join(counts)}; {len(images.class_names)} classes, {size}"
+
+
+def of_model(config: config_lib.Config, model: base.Method, strategy) -> str:
+    """The lines of method, network and device."""
+    used = config.used_transforms
+    weights = sum(int(tf.size(w)) for w in model.network.trainable_variables)
+    return "\n".join(
+        [
+            f"method   {config.method}{'' if used is None else f', {used}'}",
+            f"network  {config.network}, {weights:,} parameters",
+            f"device   {_devices(strategy)}",
+        ]
+    )
+
+
+def _devices(strategy) -> str:
+    """CPU with 2 cores, or the GPUs by name."""
+    gpus = tf.config.list_physical_devices("GPU")
+    if not gpus:
+        replicas = strategy.num_replicas_in_sync
+        cores = len(os.sched_getaffinity(0))
+        return f"CPU, cores: {cores}" + (f", replicas: {replicas}" if replicas > 1 else "")
+    name = tf.config.experimental.get_device_details(gpus[0]).get("device_name", "GPU")
+    return f"{strategy.num_replicas_in_sync} × {name}"

@@ -1,0 +1,104 @@
+"""The recipe: which preset fits, what wins over it, and what is recorded of the command."""
+
+import pytest
+from PIL import Image
+
+from rat_tf import errors
+from rat_tf.config import cli, flag_values, flagfiles, recipe, training_flags
+
+pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
+PETS = "--dataset=folder:pets"
+PRESET = "configs/folder/cpu-32.cfg"
+
+
+def parse(*arguments):
+    return cli.parse(arguments, training=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "applies", "measures"),
+    [
+        ((PETS,), True, True),
+        ((PETS, "--iterations=500"), True, False),
+        ((PETS, "--budget=none"), False, False),
+        (("--dataset=digits",), False, False),
+        (("--dataset=digits", "--budget=2m"), True, True),
+        (("--flagfile=configs/digits50.cfg",), False, False),
+        (("--flagfile=configs/digits50.cfg", "--budget=2m"), False, True),
+        (("--flagfile=configs/digits50.cfg", PETS), False, False),
+        ((f"--flagfile={PRESET}",), False, False),  # its --budget chooses a preset, no more
+    ],
+)
+def test_when_flags_are_chosen_and_steps_are_measured(arguments, applies, measures):
+    parsed = parse(*arguments)
+    assert (recipe.applies(parsed), recipe.measures(parsed)) == (applies, measures)
+
+
+def test_steps_and_time_together_are_refused():
+    with pytest.raises(errors.UserError, match="--budget: cannot be combined with --iterations"):
+        recipe.measures(parse(PETS, "--budget=5m", "--iterations=5"))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("2d", 172_800)]
+)
+def test_times(text, seconds):
+    assert training_flags.seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["10", "m", "-1h", "0m", "1w", "10 m", "ten"])
+def test_what_is_no_time_is_refused(text):
+    with pytest.raises(errors.UserError, match="--budget: expected a time such as 10m or 2h"):
+        recipe.config(parse(PETS, f"--budget={text}"), PRESET)
+
+
+def test_flags_that_are_given_win_and_the_rest_are_the_presets():
+    parsed = parse(PETS, "--labels=30", "--decay_at=50%", "--seed=4")
+    config = recipe.config(parsed, PRESET, side=200)
+    preset = flag_values.of_file(PRESET)
+    assert (config.labels, str(config.decay_at), config.seed) == (30, "50%", 4)
+    for name in ("network", "labeled_batch", "augment_flip", "image_size"):
+        assert getattr(config, name) == preset[name]
+    assert recipe.config(parsed, PRESET, side=21).image_size == 16  # smaller images
+    assert recipe.config(parse(PETS, "--image_size=50"), PRESET, side=200).image_size == 50
+    # Flags of the preset that another method does not use are dropped.
+    assert recipe.config(parse(PETS, "--method=supervised"), PRESET).transforms is None
+
+
+def test_a_flagfile_keeps_its_flags_and_gets_steps_that_its_validations_divide():
+    parsed = parse("--flagfile=configs/cpu/svhn1000_small.cfg", "--budget=5m")
+    config = recipe.config(parsed)
+    assert (config.network, config.image_size, config.labels) == ("wrn-10-1", 16, 1000)
+    assert config.iterations % config.validate_every == 0
+
+
+def test_presets_fit_the_size_and_the_time():
+    """For each: the images fit where the time permits, and the device is its own."""
+    names = [n for n in flagfiles.names() if n.startswith("configs/folder/") and "-" in n]
+    assert len(names) == 6
+    for name in names:
+        device, size = name.split("/")[-1].removesuffix(".cfg").split("-")
+        values = flag_values.of_file(name)
+        assert str(values["image_size"]) == size
+        assert recipe.pick(device, int(size), values["budget"]) == name
+    assert recipe.pick("cpu", 500, "2m") == "configs/folder/cpu-32.cfg"
+    assert recipe.pick("cpu", 500, "") == "configs/folder/cpu-64.cfg"  # 30 minutes
+    assert recipe.pick("cpu", 500, "10h") == "configs/folder/cpu-96.cfg"
+    assert recipe.pick("gpu", 8, "2d") == "configs/folder/gpu-64.cfg"
+
+
+def test_the_side_is_the_median_of_what_can_be_read(tmp_path):
+    for number, (width, height) in enumerate([(60, 400), (300, 90), (120, 120)]):
+        folder = tmp_path / f"train/{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (width, height)).save(folder / f"{number}.jpg")
+    (tmp_path / "train/0/broken.png").write_bytes(b"no image")
+    assert recipe.side_of_folder(f"folder:{tmp_path}") == 90
+    assert recipe.side_of_folder(f"folder:{tmp_path}/nowhere") == 0
+
+
+def test_a_command_is_known_by_the_flags_that_change_its_result():
+    one = recipe.given(parse(PETS, "--budget=5m", "--cache_dir=x", "--run_dir=y", "--seed=0"))
+    assert one == {"budget": "5m", "dataset": "folder:pets", "seed": "0"}
+    flagfile = recipe.given(parse("--flagfile=configs/digits50.cfg", "--budget=5m"))
+    assert flagfile == {"budget": "5m", "flagfile": "configs/digits50.cfg"}

@@ -1,0 +1,25 @@
+"""Names of classes in any script."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from rat_tf.plots import canvas, evaluation
+
+
+def test_names_that_the_font_lacks_are_numbered():
+    assert canvas.drawable(["cat", "Äpfel", "猫", "кот", "5$"]) == [
+        *("cat", "Äpfel", "#3", "кот", r"5\$")
+    ]
+    assert canvas.legend(["cat", "猫"]).startswith("#n: the n-th class")
+    assert canvas.legend(["cat", "#2"]) == canvas.LEGEND  # better than a doubt
+    assert canvas.legend(["cat", "dog"]) == ""
+
+
+@pytest.mark.parametrize("names", [["猫", "いぬ"], ["$a$", "$$\\frac{$"]])
+def test_a_figure_of_any_names_is_drawn_without_a_warning(tmp_path, names):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        evaluation.confusion(str(tmp_path / "c.png"), np.array([[3, 1], [0, 2]]), names)
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")

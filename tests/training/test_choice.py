@@ -1,0 +1,133 @@
+"""Run folders that nobody named, and runs whose flags and steps were chosen."""
+
+import json
+import os
+import types
+
+import pytest
+
+from rat_tf import config as config_lib
+from rat_tf import errors, train
+from rat_tf.config import cli
+from rat_tf.training import calibration, choice, run_folder
+from tests import runs
+
+FLAGS = [f"--{name}={value}" for name, value in runs.TINY.items()]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder, config, given=None):
+    os.makedirs(folder)
+    run = run_folder.Run(folder)
+    with open(run.flags, "w") as file:
+        file.write(config.flagfile())
+    with open(run.environment, "w") as file:
+        json.dump({} if given is None else {"given": given}, file)
+
+
+def chosen(*arguments):
+    return choice.of(cli.parse([*FLAGS, *arguments], training=True)).config.run_dir
+
+
+def test_a_default_folder_gets_a_suffix_when_flags_differ_and_each_command_finds_its_own(
+    here, capsys
+):
+    folder = chosen()
+    assert folder == "runs/digits20/rat-seed0" and capsys.readouterr().out == ""
+    write(folder, config_lib.Config(**runs.TINY))
+    assert chosen() == folder and capsys.readouterr().out == ""
+    second = chosen("--decay=0.5")
+    assert second == f"{folder}-2"
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1 and "expected --decay=0.2, got --decay=0.5" in said
+    write(second, config_lib.Config(**runs.TINY, decay=0.5))
+    assert chosen("--decay=0.7") == f"{folder}-3"
+    assert (chosen(), chosen("--decay=0.5"), chosen("--tensorboard=false")) == (
+        *(folder, second, folder),
+    )
+    assert chosen("--decay=0.7", f"--run_dir={folder}") == folder
+    with pytest.raises(errors.UserError, match="expected --decay=0.2, got --decay=0.7"):
+        train.main(config_lib.Config(**runs.TINY, decay=0.7, run_dir=folder))
+
+
+def test_folders_of_something_else_are_left_alone(here, capsys):
+    os.makedirs("runs/digits20/rat-seed0/mine")
+    os.makedirs("runs/digits20/rat-seed0-2")
+    assert chosen() == "runs/digits20/rat-seed0-2"  # empty
+    assert "it is not a run folder" in capsys.readouterr().out
+
+
+def test_a_run_of_a_recipe_is_found_by_the_flags_that_were_given(here):
+    pets = ["--dataset=folder:pets", "--labels=4"]
+    of = lambda *more: choice.of(cli.parse([*pets, *more], training=True))  # noqa: E731
+    folder = of().config.run_dir
+    recorded = config_lib.Config(dataset="folder:pets", labels=4, iterations=4200, decay_at="80%",
+                                 validate_every="5%")  # fmt: skip
+    write(folder, recorded, of().given)
+    again = of("--tensorboard=false").config
+    assert (again.run_dir, again.iterations, again.tensorboard) == (folder, 4200, False)
+    assert of("--budget=2h").config.run_dir == of("--seed=0").config.run_dir == f"{folder}-2"
+    with pytest.raises(errors.UserError, match="expected no --budget, got --budget=2h"):
+        of("--budget=2h", f"--run_dir={folder}")
+    assert of(f"--run_dir={folder}").config.iterations == 4200
+
+
+def test_a_run_from_before_the_recipe_is_found_by_all_its_flags(here):
+    command = ["--dataset=folder:pets", "--labels=4", "--iterations=50000"]
+    old = config_lib.Config(dataset="folder:pets", labels=4, iterations=50_000)
+    write("runs/folder-pets4/rat-seed0", old)
+    found = choice.of(cli.parse(command, training=True)).config
+    assert (found.run_dir, found.network) == ("runs/folder-pets4/rat-seed0", "wrn-28-2")
+
+
+def test_the_number_of_steps_fits_the_time_as_well_as_a_round_number_can():
+    """Compared with all numbers of steps."""
+    sizes = {"labeled": 10, "unlabeled": 100, "validation": 40, "test": 30}
+    images = types.SimpleNamespace(**{name: range(size) for name, size in sizes.items()})
+    config = config_lib.Config(
+        iterations=1000, validate_every="5%", decay_at="80%", ema_decay=0.9, budget="10m"
+    )
+    speed = calibration.Speed(step=0.1, evaluated=0.01, setup=20.0)
+    found = calibration.fit_to(config, images, speed, 600.0, bounded=False)
+    # 20 + steps / 10 + 20 · 40 / 100 + 3 · 30 / 100 = 600 s: 5,711 steps
+    assert found.iterations == 5700 and found.decay_at == 4560 and found.validate_every == 285
+    assert speed.total(found, images) == pytest.approx(20 + 570 + 8 + 0.9)
+    fixed = config_lib.Config(iterations=400, validate_every=400, decay_at=400, budget="10m")
+    found = calibration.fit_to(fixed, images, speed, 600.0, bounded=False)
+    assert found.iterations == 5600 and speed.total(found, images) < 600
+    fewer = calibration.fit_to(config, images, speed, 3600.0, bounded=True)
+    assert fewer.iterations == 2000  # 300 passes over 100 images would be 600
+    with pytest.raises(errors.UserError, match="--budget=10m: too short; 20 steps .* 2 s"):
+        calibration.fit_to(config, images, speed, 25.0, bounded=False)
+
+
+def test_a_run_with_a_budget_is_the_run_that_its_flags_describe(here, capsys, monkeypatch):
+    """The timed steps leave no trace in it: trained again from flags.cfg, it is bit-identical."""
+    monkeypatch.setattr(calibration, "TIMED", 0.01)
+    slow = calibration.Speed(step=1.0, evaluated=0.0, setup=0.0)
+    measure, fit_to = calibration.measure, calibration.fit_to
+    monkeypatch.setattr(calibration, "measure", lambda *args: measure(*args) and slow)
+    # However long this machine took so far, 29 seconds are left.
+    monkeypatch.setattr(calibration, "fit_to", lambda c, i, s, _, b: fit_to(c, i, s, 29.0, b))
+    flags = [flag for flag in FLAGS if "iterations" not in flag]
+    shares = ["--validate_every=50%", "--consistency_rampup=40%", "--decay_at=80%"]
+    command = [*flags, *shares, "--budget=29s", "--image_size=8", "--augment_shift=1"]
+    train.start(cli.parse(command, training=True))
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()[:8]] == [
+        *("reading", "preset", "data", "method", "network", "device", "run", "time"),
+    ]
+    assert "time     about 20 seconds: 20 steps at 1 steps/s" in out
+    folder = "runs/digits20/rat-seed0"
+    again = run_folder.Run(folder).config(run_dir="again")
+    assert (again.iterations, again.network, again.evaluate) == (20, "tiny", "teacher")
+    train.main(again)
+    assert runs.rows(folder) == runs.rows("again") != []
+    capsys.readouterr()
+    train.start(cli.parse(command, training=True))
+    assert f"{folder} is finished" in capsys.readouterr().out
