@@ -25,7 +25,7 @@ _forks.set_forkserver_preload(["benchmarks.fault_preloaded"])
 STAGES = {
     "start-up": ("rat_tf.training.run_folder", "Run.check"),
     "creation": ("rat_tf.training.run_folder", "Run.create"),
-    "step": ("rat_tf.training.callbacks", "Progress.on_train_batch_begin"),
+    "step": ("rat_tf.training.checkpoints", "Checkpoints.on_train_batch_end"),
     "validation": ("rat_tf.training.callbacks", "Examination.on_test_begin"),
     "save": ("rat_tf.training.checkpoints", "Checkpoints._write"),
     "end": ("rat_tf.training.loop", "evaluate"),

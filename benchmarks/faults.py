@@ -87,6 +87,7 @@ class Audit:
 
     def compare(self, what: str, differences) -> None:
         self.problems += [f"{what}: {difference}" for difference in differences]
+        print(f"{what} compared, {len(self.problems)} problems", file=sys.stderr, flush=True)
 
     def train(self, name: str, kill=None, **more) -> processes.Ended:
         return self.command("rat_tf.train", {**TINY, "run_dir": self.folder / name}, kill, **more)
@@ -229,8 +230,6 @@ def main(parsed: cli.Parsed) -> int:
             lambda: audit.kill_sweeps(parsed.sweeps),
         ):
             work()
-            print(".", end="", file=sys.stderr, flush=True)
-    print()
     for name, count in audit.counts.items():
         print(f"{name:<32} {count:>5}")
     for problem in audit.problems:

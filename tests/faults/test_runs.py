@@ -156,7 +156,7 @@ def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(
     config, seconds = config_of(tmp_path), [0.0]
     places = [
         (run_folder.Run, "load", lambda *_: True),
-        (callbacks.Progress, "on_train_batch_end", is_at(10)),
+        (checkpoints.Checkpoints, "on_train_batch_end", is_at(10)),
         (callbacks.Examination, "on_epoch_end", is_at(16)),
         (checkpoints.Checkpoints, "save", is_at(20)),
         (loop, "evaluate", lambda *_: True),
