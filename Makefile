@@ -1,7 +1,26 @@
-# The commands of this project; `make` alone lists them.
+# The commands of this project; `make` alone lists them. TF=modern uses today's TensorFlow.
 
-PYTHON ?= python3
+# The stack: TensorFlow 2.15 with TensorFlow Addons, or with TF=modern today's TensorFlow. Each has an
+# environment of its own; docs/stacks.md compares them.
+TF ?= 2.15
+ifeq ($(TF),2.15)
 VENV := .venv
+LOCK := requirements
+LAST_PYTHON := 11
+else ifeq ($(TF),modern)
+VENV := .venv-modern
+LOCK := requirements-modern
+LAST_PYTHON := 13
+else
+$(error TF: expected 2.15 or modern, got $(TF))
+endif
+
+# The first Python that the stack supports; if there is none, python3, which is refused below.
+ifndef PYTHON
+IS_SUPPORTED := import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, $(LAST_PYTHON)))
+PYTHON := $(shell for name in python3 python3.12 python3.13 python3.11 python3.10; do \
+	$$name -c "$(IS_SUPPORTED)" 2>/dev/null && echo $$name && exit; done; echo python3)
+endif
 
 .PHONY: help train test test-slow lint clean
 # Two targets must not install into one environment at the same time.
@@ -9,39 +28,40 @@ VENV := .venv
 
 help:  ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /\1  /p' $(MAKEFILE_LIST)
+	@echo "With TF=modern: on today's TensorFlow, without TensorFlow Addons (docs/stacks.md)."
 
-train: $(VENV)/requirements.installed  ## Train RAT on the built-in digits with 50 labels.
+train: $(VENV)/$(LOCK).installed  ## Train RAT on the built-in digits with 50 labels.
 	$(VENV)/bin/python -m rat_tf.train --flagfile=configs/digits50.cfg
 
-test: $(VENV)/requirements-dev.installed  ## Run the tests.
+test: $(VENV)/$(LOCK)-dev.installed  ## Run the tests.
 	$(VENV)/bin/python -m pytest -n 2 --dist=worksteal
 
-test-slow: $(VENV)/requirements-dev.installed  ## Run the tests that take minutes.
+test-slow: $(VENV)/$(LOCK)-dev.installed  ## Run the tests that take minutes.
 	$(VENV)/bin/python -m pytest -m slow
 
-lint: $(VENV)/requirements-dev.installed  ## Check style and formatting.
+lint: $(VENV)/$(LOCK)-dev.installed  ## Check style and formatting.
 	$(VENV)/bin/python -m ruff check .
 	$(VENV)/bin/python -m ruff format --check .
 
 # Not runs/ or models/: those took time to make.
-clean:  ## Remove the environment, caches and build products.
-	rm -rf $(VENV) .pytest_cache .ruff_cache build dist *.egg-info
+clean:  ## Remove the environments, caches and build products.
+	rm -rf .venv .venv-modern .pytest_cache .ruff_cache build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 define CHECK_PYTHON
 import sys
-if not (3, 10) <= sys.version_info[:2] <= (3, 11):
+if not (3, 10) <= sys.version_info[:2] <= (3, $(LAST_PYTHON)):
     sys.exit(
-        "rat_tf needs Python 3.10 or 3.11 (TensorFlow Addons 0.23 supports no other); "
-        "found " + sys.version.split()[0] + " at $(PYTHON). "
-        "Try: make $(MAKECMDGOALS) PYTHON=python3.11"
+        "TF=$(TF) needs Python 3.10 to 3.$(LAST_PYTHON) (its TensorFlow supports no other); found "
+        + sys.version.split()[0] + " at $(PYTHON). "
+        "Try: make $(MAKECMDGOALS) TF=modern, or make $(MAKECMDGOALS) TF=$(TF) PYTHON=python3.11"
     )
 endef
 export CHECK_PYTHON
 
 # The environment is `complete` except while something is being installed. One that was interrupted
 # is made again from nothing, because pip may take a half-written package for an installed one.
-$(VENV)/%.installed: %.txt requirements.txt pyproject.toml
+$(VENV)/%.installed: %.txt $(LOCK).txt pyproject.toml
 	@test -f $(VENV)/complete || { $(PYTHON) -c "$$CHECK_PYTHON" && $(PYTHON) -m venv --clear $(VENV); }
 	@rm -f $(VENV)/complete
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.stats
 from absl import app, flags
 
-from rat_tf.experiments import comparison, results
+from rat_tf.experiments import results
 from rat_tf.plots import canvas
 
 RANDOM = "Random"
@@ -85,7 +85,7 @@ def _method(config) -> str:
     if config.method == "random":
         return RANDOM
     if config.adversary in (None, "gradient"):
-        return comparison.NAMES[config.method]
+        return config.options.title
     text = f"{config.adversary.replace('_', ' ')} {config.candidates}, {config.ascent}"
     return (
         text if config.adversary_scale in (None, 1) else f"{text}, scale {config.adversary_scale}"

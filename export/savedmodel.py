@@ -16,9 +16,9 @@ import sys
 import tempfile
 
 import export
-from export import versions
+from export import protocol, versions
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files, records, training
+from rat_tf import errors, fields, files, records, stack, training
 from rat_tf.config import cli
 
 
@@ -29,10 +29,16 @@ class Flags:
     weights: str = fields.flag("best", "Which weights to export.", choices=config_lib.WEIGHTS)
     version: int = fields.flag(0, "Version number; 0: the next one.", fields.at_least(0))
     data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
+    allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 
 def main(
-    run_dir: str, output: str, weights: str = "best", version: int = 0, data_dir: str | None = None
+    run_dir: str,
+    output: str,
+    weights: str = "best",
+    version: int = 0,
+    data_dir: str | None = None,
+    allow_code: bool = False,
 ) -> str:
     """Exports and returns the version's folder."""
     # The run, its weights, and images to compare with.
@@ -42,7 +48,7 @@ def main(
     cli.import_tensorflow_quietly()
     import tensorflow as tf
 
-    trained = training.weights.load(run, weights)
+    trained = training.weights.load(run, weights, allow_code)
     if trained.image_shape[-1] not in (1, 3):
         raise errors.UserError(
             f"--run_dir: expected images of 1 or 3 channels, but those of {run_dir} have "
@@ -61,6 +67,7 @@ def main(
                 "class_names.txt": "".join(f"{label}\n" for label in trained.class_names),
                 "model_card.md": export.card.text(name, run, config, trained, weights),
                 "flags.cfg": training_flags,
+                protocol.SERVER_FILE: f"{stack.server()}\n",
             }
             for file_name, text in texts.items():
                 files.write(os.path.join(folder, file_name), text)
@@ -83,4 +90,4 @@ def _stop(number, frame):
 if __name__ == "__main__":
     for _number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(_number, _stop)
-    cli.command(lambda f: main(f.run_dir, f.output, f.weights, f.version, f.data_dir), Flags)
+    cli.command(lambda f: main(**vars(f.own)), Flags)

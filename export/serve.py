@@ -25,11 +25,12 @@ import string
 import sys
 
 from export import protocol, versions
-from rat_tf import errors, fields, files
+from rat_tf import errors, fields, files, records
 from rat_tf.config import cli
 
 BINARY = "tensorflow_model_server"
-IMAGE = "tensorflow/serving:2.15.1"
+REPOSITORY = "tensorflow/serving"
+FIRST_SERVER = "2.15.1"  # of models that were exported before they named theirs
 HOST = "127.0.0.1"
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "serving")
 
@@ -80,6 +81,7 @@ def configure(
     address = check(model_dir, name, port, rest_port, host)
     base_path = os.path.abspath(model_dir)
     folder = os.path.join(base_path, "serving")
+    docker_image = image(model_dir)
     arguments = [
         f"--port={port}",
         f"--rest_api_port={rest_port}",
@@ -93,7 +95,7 @@ def configure(
     values = {
         "name": quoted(name),
         "base_path": quoted(base_path),
-        "image": quoted(IMAGE),
+        "image": quoted(docker_image),
         # Compose would substitute variables after a $.
         "compose_path": quoted(base_path).replace("$", "$$"),
         "compose_ports": quoted(ports),
@@ -114,7 +116,19 @@ def configure(
     csv.writer(mount, lineterminator="").writerow(fields)
     docker = ["docker", "run", "--rm", "--user=65534:65534"]
     docker += [*(f"--publish={item}" for item in ports), f"--mount={mount.getvalue()}"]
-    return native, [*docker, IMAGE, *arguments]
+    return native, [*docker, docker_image, *arguments]
+
+
+def image(model_dir: str) -> str:
+    """The docker image of the server that fits the newest version, which names it."""
+    newest = str(max(versions.versions(model_dir)))
+    path = os.path.join(model_dir, newest, "assets", protocol.SERVER_FILE)
+    if not os.path.exists(path):
+        return f"{REPOSITORY}:{FIRST_SERVER}"
+    tag = records.text(path).strip()
+    if not re.fullmatch(r"\d+\.\d+\.\d+(-\w+)?", tag):
+        raise errors.UserError(f"{path}: expected a version of TF Serving, got {tag!r}")
+    return f"{REPOSITORY}:{tag}"
 
 
 def check(model_dir: str, name: str, port: int, rest_port: int, host: str) -> str:

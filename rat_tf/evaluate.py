@@ -29,6 +29,7 @@ class Flags:
         fields.at_least(1),
     )
     data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
+    allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 
 FILES = (
@@ -37,13 +38,15 @@ FILES = (
 )
 
 
-def main(run_dir: str, weights: str, images: int, data_dir: str | None = None) -> dict:
+def main(
+    run_dir: str, weights: str, images: int, data_dir: str | None = None, allow_code=False
+) -> dict:
     # The run, its weights and its images.
     run = training.run_folder.Run(run_dir)
     config = run.config()
     cli.import_tensorflow_quietly()
     changes = {"data_dir": data_dir} if data_dir else {}
-    trained = training.weights.load(run, weights)
+    trained = training.weights.load(run, weights, allow_code)
     part, examples = run.held_out(dataclasses.replace(config, **changes))
 
     # Error and calibration.
@@ -104,4 +107,4 @@ def _columns(rows: list[dict]) -> str:
 
 
 if __name__ == "__main__":
-    cli.command(lambda f: main(f.run_dir, f.weights, f.images, f.data_dir), Flags)
+    cli.command(lambda f: main(**vars(f.own)), Flags)

@@ -54,6 +54,14 @@ def check_keras() -> None:
     raise ImportError(f"rat_tf needs Keras 2, but tf.keras is Keras {keras.version()}: {advice}")
 
 
+def server() -> str:
+    """The version of TF Serving that was released for this TensorFlow; the tag of its image, too.
+
+    A server loads what its own and earlier versions of TensorFlow have exported.
+    """
+    return importlib.metadata.version("tensorflow-serving-api")
+
+
 def versions() -> dict[str, str]:
     """The versions of those of `PACKAGES` that are installed."""
     found = {}

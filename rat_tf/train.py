@@ -52,6 +52,7 @@ def _train(config: config_lib.Config, run, choice, began: float) -> None:
     started = os.path.exists(run.flags)
     if not started:
         training.initial.check(config)
+        training.network_files.check(config)
 
     # Devices and data.
     cli.import_tensorflow_quietly()
@@ -64,6 +65,7 @@ def _train(config: config_lib.Config, run, choice, began: float) -> None:
     training.build.check_images(config, images)
     if config.init_from and not started:
         training.initial.check_images(config, images)
+    source = training.loop.network_of(config, run, images)
     worker = training.devices.worker_index(strategy)
     if worker == 0:
         print(training.opening.of_data(images), flush=True)
@@ -75,7 +77,7 @@ def _train(config: config_lib.Config, run, choice, began: float) -> None:
     with run.of_worker(worker).locked():
         if worker == 0:
             run.create(config, images, choice.given if new else None)
-        result = training.loop.train(config, run, images, strategy, worker, expected)
+        result = training.loop.train(config, run, images, strategy, worker, expected, source)
     print(f"{training.run_folder.verdict(result)}\nresults in {run.folder}")
 
 

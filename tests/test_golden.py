@@ -69,3 +69,40 @@ def test_the_stopped_run_resumes_to_the_curves_of_the_finished_one(folder):
     assert set(result) >= set(recorded)
     assert result["best_step"] == recorded["best_step"]
     assert result["test_error"] == pytest.approx(recorded["test_error"], abs=5.5 / 360)
+
+
+# ---- between the stacks (docs/stacks.md): all of these run on both
+
+
+MODERN = GOLDEN / "modern"
+
+
+@pytest.fixture
+def modern_logits():
+    return json.loads((MODERN / "logits.json").read_text())
+
+
+@pytest.mark.parametrize("which", ["best", "ema"])
+def test_weights_of_the_modern_stack_are_loaded_with_their_logits(which, modern_logits):
+    found = weights.load(run_folder.Run(str(MODERN / "run")), which).logits(_images())
+    np.testing.assert_allclose(found, modern_logits[which], atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("tensorflow", ["2.15", "2.21"])
+def test_an_export_of_either_stack_is_served_with_the_logits_of_its_run(tensorflow, modern_logits):
+    served = tf.saved_model.load(str(MODERN / f"exported-{tensorflow}")).signatures
+    found = served["serving_default"](images=tf.constant(_images()))["logits"]
+    np.testing.assert_allclose(found, modern_logits["best"], atol=TOLERANCE)
+    files = tf.stack([tf.io.encode_png(image) for image in _images()])
+    found = served["serving_bytes"](image_bytes=files)["logits"]
+    np.testing.assert_allclose(found, modern_logits["best"], atol=TOLERANCE)
+
+
+def test_a_run_of_the_modern_stack_is_resumed(tmp_path):
+    run = run_folder.Run(str(shutil.copytree(MODERN / "run", tmp_path / "run")))
+    expected = run.rows()
+    pathlib.Path(run.result).unlink()
+    train.main(run.config())
+    assert [row["step"] for row in run.rows()] == [5, 10, 15, 20]
+    for name in ("loss", "cross_entropy", "entropy", "lambda", "epsilon_affine"):
+        assert run.rows()[-1][name] == pytest.approx(expected[-1][name], rel=5e-3), name

@@ -28,28 +28,43 @@ def wanted(python: str, found: list[requirements.Requirement]) -> list[requireme
     return [each for each in found if not each.marker or each.marker.evaluate(environment)]
 
 
-@pytest.mark.parametrize("python", ["3.10", "3.11"])
-def test_the_lock_satisfies_the_ranges(python):
+#: The locks, and the Pythons on which they install.
+LOCKS = {"requirements": ("3.10", "3.11"), "requirements-modern": ("3.10", "3.11", "3.12", "3.13")}
+
+
+@pytest.mark.parametrize("lock, python", [(k, v) for k, names in LOCKS.items() for v in names])
+def test_the_lock_satisfies_the_ranges(lock, python):
     locked = {}
-    for each in wanted(python, lines("requirements.txt") + lines("requirements-dev.txt")):
+    for each in wanted(python, lines(f"{lock}.txt") + lines(f"{lock}-dev.txt")):
         (pin,) = each.specifier
         name = utils.canonicalize_name(each.name)
         assert pin.operator == "==" and "*" not in pin.version, str(each)
         assert name not in locked, f"{name} is locked twice"
         locked[name] = version.Version(pin.version)
-    direct = wanted(python, [requirements.Requirement(text) for text in PROJECT["dependencies"]])
-    assert len(direct) == len(PROJECT["dependencies"])
+    # The ranges of the modern stack are those of the last Python, for which there is no other.
+    ranges = python if lock == "requirements" else "3.13"
+    direct = wanted(ranges, [requirements.Requirement(text) for text in PROJECT["dependencies"]])
+    assert len({each.name for each in direct}) == len(direct)
     for each in direct:
         found = locked.get(utils.canonicalize_name(each.name))
         assert found and found in each.specifier, f"{each}, but {found} is locked"
 
 
-@pytest.mark.parametrize("python", ["3.9", "3.10", "3.11", "3.12"])
-def test_other_pythons_are_refused_by_the_lock_too(python):
-    supported = python in specifiers.SpecifierSet(PROJECT["requires-python"])
-    refusals = [each for each in wanted(python, lines("requirements.txt")) if each.url]
-    assert supported == (not refusals) == (python in ("3.10", "3.11"))
-    assert all("needs%20Python%203.10%20or%203.11" in each.url for each in refusals)
+@pytest.mark.parametrize("python, addons", [("3.10", True), ("3.11", True), ("3.12", False)])
+def test_tfa_is_required_only_where_it_exists(python, addons):
+    direct = wanted(python, [requirements.Requirement(text) for text in PROJECT["dependencies"]])
+    assert ("tensorflow-addons" in {each.name for each in direct}) == addons
+    assert ("tf-keras" in {each.name for each in direct}) == (not addons)
+
+
+@pytest.mark.parametrize("python", ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_other_pythons_are_refused_by_the_locks_too(python):
+    allowed = specifiers.SpecifierSet(PROJECT["requires-python"])
+    assert (python in allowed) == (python in LOCKS["requirements-modern"])
+    for lock, pythons in LOCKS.items():
+        refusals = [each for each in wanted(python, lines(f"{lock}.txt")) if each.url]
+        assert (python in pythons) == (not refusals)
+        assert all("needs%20Python%203.10%20" in each.url for each in refusals)
 
 
 def test_every_module_that_is_imported_is_declared():

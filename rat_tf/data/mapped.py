@@ -74,9 +74,8 @@ def remembered(parts: Sequence[examples.Part], shape, cache_dir: str) -> example
     if seconds > SLOW:
         try:
             _keep(found, folder)
-            kept = (
-                f"they are kept in {folder} for the next start ({found.pixels.nbytes / 1e9:.2f} GB)"
-            )
+            size_mb = found.pixels.nbytes / 1e6
+            kept = f"they are kept in {folder} for the next start ({size_mb:,.0f} MB)"
         except OSError as error:
             kept = f"they cannot be kept in {folder}: {error.strerror or error}"
         print(f"{size:,} images took {seconds:.0f} s to decode; {kept}")

@@ -17,7 +17,7 @@ def model(network) -> None:
         kind = f"{type(network).__module__}.{type(network).__name__}"
         raise ValueError(
             f"network: expected a tf.keras.Model of Keras 2, got {kind}; "
-            "models of Keras 3 are not supported"
+            "models of Keras 3 are not supported: build it with tf.keras after importing rat_tf"
         )
     for layer in network.submodules:
         if getattr(layer, "data_format", None) == "channels_first":

@@ -17,6 +17,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "footprint",
         "initial",
         "loop",
+        "network",
+        "network_files",
         "opening",
         "preview",
         "progress",

@@ -85,6 +85,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
                     f"--run_dir: no checkpoint in {self._restored} can be read; remove the run "
                     "folder to start over"
                 )
+        self._finalize()
         step = self.step
         if step % self._interval:
             self._resumed_means = [m.get_weights() for m in self._model.metrics]
@@ -109,12 +110,16 @@ class Checkpoints(tf.keras.callbacks.Callback):
         path = weights.best_path(self._run, monitor, step)
         try:
             self._weights[monitor].read(path).assert_consumed()
-            return step
         except Exception as error:
             weights.unreadable(path, error)
-        last = self.restore()  # the damaged file may have changed some of the weights
-        print(f"warning: testing the weights of step {last}, the last", file=sys.stderr)
-        return last
+            step = self.restore()  # the damaged file may have changed some of the weights
+            print(f"warning: testing the weights of step {step}, the last", file=sys.stderr)
+        self._finalize()
+        return step
+
+    def _finalize(self) -> None:
+        for network in self._model.candidates.values():
+            weights.finalize(network)
 
     @property
     def step(self) -> int:

@@ -12,9 +12,20 @@ from rat_tf import config as config_lib
 from rat_tf import data, files
 from rat_tf.data import strata, streams
 from rat_tf.methods import base
+from rat_tf.networks import guard
 from rat_tf.plots import canvas
 from rat_tf.plots import run as plots
-from rat_tf.training import build, checkpoints, initial, opening, progress, run_folder
+from rat_tf.training import (
+    build,
+    checkpoints,
+    initial,
+    kept_network,
+    network,
+    opening,
+    progress,
+    run_folder,
+    weights,
+)
 from rat_tf.training import callbacks as callbacks_lib
 
 EXAMINED = 64  # unlabelled images on which the adversary is examined
@@ -28,6 +39,7 @@ def fit(
     worker: int = 0,
     callbacks=(),
     expected: str | None = None,
+    source: kept_network.Network | None = None,
 ):
     """Trains from the last checkpoint to the end, without using the test set.
 
@@ -38,16 +50,21 @@ def fit(
     chief, run = run, run.of_worker(worker)
     os.makedirs(run.folder, exist_ok=True)
     with strategy.scope():
-        model = build.build(config, images)
+        source = source or network_of(config, chief, images)
+        model = build.build(config, images, source)
+        if not worker:
+            source.keep(chief)
         checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
         start = checkpoint.restore()
         if config.init_from and not start:
             initial.check_images(config, images)
             initial.assign(model, config)
     if expected is not None and worker == 0:
-        print(opening.of_model(config, model, strategy))
+        print(opening.of_model(config, images, model, strategy))
         print(f"run      {run.folder}")
         print(expected, end="\n" if expected else "", flush=True)
+    if guard.draws_numbers(model.network):
+        print(f"{config.network} draws random numbers of its own: resuming is not bit for bit")
     if start:
         print(f"resuming from step {start}", flush=True)
 
@@ -78,6 +95,14 @@ def fit(
     return model, checkpoint
 
 
+def network_of(config, run: run_folder.Run, images: data.Data) -> kept_network.Network:
+    """The network: of the user's files, or, once there is a checkpoint, as the run has kept it."""
+    shape, classes = images.labeled.image_shape, len(images.class_names)
+    if weights.steps(run.checkpoints):
+        return kept_network.Kept(run, config, shape, classes, config.allow_code)
+    return network.Source(config, shape, classes)
+
+
 def examined_images(images: data.Data):
     """The unlabelled images on which the adversary is examined: a sample from the whole pool."""
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
@@ -86,10 +111,16 @@ def examined_images(images: data.Data):
 
 
 def train(
-    config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0, expected: str = ""
+    config,
+    run: run_folder.Run,
+    images: data.Data,
+    strategy,
+    worker: int = 0,
+    expected: str = "",
+    source: kept_network.Network | None = None,
 ) -> dict:
     """Trains to the end and evaluates; returns the content of result.json."""
-    model, checkpoint = fit(config, run, images, strategy, worker, expected=expected)
+    model, checkpoint = fit(config, run, images, strategy, worker, expected=expected, source=source)
     run = run.of_worker(worker)
     rows = run.rows()
     seconds = rows[-1]["seconds"] if rows else checkpoint.stopwatch.seconds()

@@ -69,6 +69,8 @@ class Run:
         self.environment = os.path.join(folder, "environment.json")
         self.data = os.path.join(folder, "data.json")
         self.split = os.path.join(folder, "split.json")
+        self.network = os.path.join(folder, "network.json")
+        self.module = os.path.join(folder, "network.py")
         self.metrics = os.path.join(folder, "metrics.csv")
         self.result = os.path.join(folder, "result.json")
         self.summary = os.path.join(folder, "summary.png")

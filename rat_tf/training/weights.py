@@ -9,9 +9,10 @@ import sys
 
 import tensorflow as tf
 
-from rat_tf import errors, networks
+from rat_tf import errors
 from rat_tf.data import preprocess
-from rat_tf.training import run_folder
+from rat_tf.networks import copies
+from rat_tf.training import kept_network, run_folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +29,10 @@ class Trained:
         return self.network(self.preprocessing(images), training=False)
 
 
-def load(run: run_folder.Run, weights: str) -> Trained:
+def load(run: run_folder.Run, weights: str, allow_code: bool = False) -> Trained:
     """Builds the network of a run and reads the named weights.
+
+    `allow_code` runs code that the run folder keeps of a foreign network.
 
     It is built in float32 at any training precision: weights are stored in float32, and servers
     are often CPUs, which have no float16.
@@ -42,12 +45,20 @@ def load(run: run_folder.Run, weights: str) -> Trained:
     try:
         preprocessing = preprocess.build(config)
         preprocessing.build((None, *image_shape))
-        network = networks.build(config.network, len(described["class_names"]))
+        classes = len(described["class_names"])
+        network = kept_network.Kept(run, config, image_shape, classes, allow_code).make()
         network(preprocessing(tf.zeros([1, *image_shape], tf.uint8)))
     finally:
         tf.keras.mixed_precision.set_global_policy(policy)
     step = _read(run, weights, config.monitor(weights), network, preprocessing)
+    finalize(network)
     return Trained(preprocessing, network, tuple(described["class_names"]), image_shape, step)
+
+
+def finalize(network) -> None:
+    """Lets layers that compute with constants made of their weights, as Normalization, see them."""
+    for layer in copies.leaves(network):
+        layer.finalize_state()
 
 
 def steps(folder: str, name: str = "step") -> list[int]:

@@ -136,7 +136,22 @@ def test_without_the_server_the_docker_command_is_printed(model, capsys, monkeyp
     captured = capsys.readouterr()
     assert captured.err == "error: nothing was started: tensorflow_model_server is not on PATH\n"
     *_, command = captured.out.splitlines()
-    assert shlex.split(command)[:3] == ["docker", "run", "--rm"] and serve.IMAGE in command
+    assert shlex.split(command)[:3] == ["docker", "run", "--rm"] and serve.image(model) in command
+
+
+def test_the_image_is_that_of_the_stack_that_exported_the_newest_version(model):
+    assert serve.image(model) == "tensorflow/serving:2.15.1"  # it does not say
+    for version, tag in ((9, "2.15.1"), (10, "2.21.0")):
+        assets = model / str(version) / "assets"
+        assets.mkdir(parents=True)
+        (assets.parent / "saved_model.pb").touch()
+        (assets / "tf_serving.txt").write_text(f"{tag}\n")
+        _, docker = serve.configure(str(model), protocol.NAME, 8500, 8501)
+        assert f"tensorflow/serving:{tag}" in docker
+        assert compose_values(model)["image"] == f"tensorflow/serving:{tag}"
+    (assets / "tf_serving.txt").write_text("latest; rm -rf /\n")
+    with pytest.raises(errors.UserError, match="tf_serving.txt: expected a version of TF Serving"):
+        serve.main(str(model))
 
 
 def test_the_server_on_path_is_started_with_the_configuration(model, tmp_path):
