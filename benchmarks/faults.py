@@ -218,6 +218,7 @@ def _mount(place: pathlib.Path, size: int, remount: bool = False) -> bool:
 
 
 def main(parsed: cli.Parsed) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that disks are unmounted
     with tempfile.TemporaryDirectory(prefix="faults-") as temporary:
         audit = Audit(os.path.abspath(parsed.folder) if parsed.folder else temporary, parsed.seed)
         os.makedirs(audit.folder, exist_ok=True)
