@@ -3,9 +3,9 @@
     python -m benchmarks.families [--steps=20] [--names=MobileNetV2,VGG16]
 
 Every network is built without weights for 32×32 digits in colour and trained by `rat_tf.RAT` as a
-foreign Keras model. The table has the size of the network, the cross entropy of the labelled images
-over the first and the last quarter of the steps, and how many of its running statistics the passes of the search
-moved: `RAT` refuses a model of which they move any.
+foreign Keras model. The table has the size of the network, its layers of batch norm, and the cross
+entropy of the labelled images over the first and the last quarter of the steps. A network whose
+running statistics moved in the passes of the search would be refused.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import time
 from rat_tf import fields
 from rat_tf.config import cli
 
-#: The smallest of each family, and the pixels that it takes: where they are in [0, 255], the network
-#: begins with its own preprocessing.
+#: A small one of each family, and the pixels that it takes. Some of those that take [0, 255] begin
+#: with their own preprocessing.
 FAMILIES = {
     "VGG16": (0, 255),
     "ResNet50": (0, 255),

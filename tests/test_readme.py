@@ -33,5 +33,5 @@ def test_links_and_commands_exist(page):
     for module in re.findall(r"python -m ((?:rat_tf|export|benchmarks)[\w.]*)", text):
         path = ROOT / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
-    for flagfile in re.findall(r"--flagfile=(configs/[\w./]+\.cfg)", text):
+    for flagfile in re.findall(r"python .*--flagfile=(configs/[\w./]+\.cfg)", text):
         assert (ROOT / flagfile).exists(), flagfile
