@@ -30,7 +30,7 @@ from rat_tf import config as config_lib
 from rat_tf import data, files, train
 from rat_tf.config import flag_values
 from rat_tf.plots import canvas
-from rat_tf.training import build, run_folder, weights
+from rat_tf.training import build, kept_network, run_folder, weights
 
 STRONG = {"ascent": "steepest", "xi": "0.1eps"}
 APART = {"separate_statistics": True, "entropy_multiplier": 0.0}
@@ -113,7 +113,8 @@ def strengths(folder: str, searches: dict) -> dict[str, tuple[float, float]]:
     for name, changes in searches.items():
         changes = {"method": "rat", "transforms": _TRANSFORMS.value, "epsilon_rampup": 0, **changes}
         config = flag_values.changed_config(base, **changes)
-        model = build.method(config, len(trained.class_names), trained.preprocessing)
+        source = kept_network.Kept(run, config, trained.image_shape, len(trained.class_names))
+        model = build.method(config, source, trained.preprocessing)
         model.network = trained.network
 
         @tf.function

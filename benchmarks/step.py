@@ -38,7 +38,11 @@ from benchmarks import steps as lib
 from benchmarks import trace
 from rat_tf.config import flag_values
 
-_NETWORKS = flags.DEFINE_list("networks", ["wrn-28-2", "wrn-10-1"], "Networks to measure.")
+_NETWORKS = flags.DEFINE_list(
+    "networks",
+    ["wrn-28-2", "wrn-10-1"],
+    "Networks to measure, as --network of rat_tf.train: also keras:MobileNetV2.",
+)
 _METHODS = flags.DEFINE_multi_enum(
     "methods", lib.METHODS, lib.METHODS, "Methods to measure besides supervised and rat."
 )
@@ -127,7 +131,9 @@ def show(rows: list[dict]) -> None:
             "{per_passes:8.2f} ±{per_passes_spread:4.2f}"
             "{per_supervised:8.2f} ±{per_supervised_spread:4.2f}{operations:7}"
         ).format(**row)
-        print(text + "{first_step_s:9.1f}{megabytes:7.0f}".format(**row) * _MEMORY.value)
+        if _MEMORY.value:
+            text += "{first_step_s:9.1f}{megabytes:7.0f}".format(**row)
+        print(text)
 
 
 def main(argv) -> None:

@@ -12,9 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import networks
 from rat_tf.data import examples, preprocess
+from rat_tf.networks import guard
 from rat_tf.training import build, optimizers
+from rat_tf.training import network as network_lib
 
 METHODS = ("supervised", "random", "mean_teacher", "vat", "rat", "mixmatch")
 #: (kind, images as a multiple of the unlabelled batch): forward, input gradient, weight gradients.
@@ -56,10 +57,16 @@ def model_of(method: str, network: str, size: int, **changes):
         **changes,
     )
     layer = preprocess.Scale()
-    model = build.method(config, 10, layer)
+    model = build.method(config, network_lib.Source(config, (size, size, 3), 10), layer)
     if network == "pooled":
         model.network = Pooled()
     return build.compiled(model, config, layer(tf.zeros([1, size, size, 3], tf.uint8)))
+
+
+def network_of(name: str, size: int) -> tf.keras.Model:
+    """The network of that name alone."""
+    config = config_lib.Config(network=name)
+    return network_lib.Source(config, (size, size, 3), 10).make()
 
 
 class Clock(tf.keras.callbacks.Callback):
@@ -138,11 +145,12 @@ class Pass(Timed):
         rng = np.random.default_rng(1)
         x = tf.constant(rng.normal(size=(images, size, size, 3)), tf.float32)
         y = tf.constant(rng.integers(0, 10, images))
-        net = networks.build(network, 10, seed=0)
+        net = network_of(network, size)
         net(x[:1])
+        guard.install(net)
 
         def loss(inputs):
-            logits = net(inputs, training=True, update_stats=False)
+            logits = guard.call(net, inputs, update_stats=False)
             return tf.reduce_sum(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
 
         @tf.function(jit_compile=jit)
@@ -162,7 +170,7 @@ class Update(Timed):
     """What the optimiser does with the gradients of a network, and the norm of these."""
 
     def __init__(self, network: str, size: int):
-        net = networks.build(network, 10, seed=0)
+        net = network_of(network, size)
         net(tf.zeros([1, size, size, 3]))
         variables = net.trainable_variables
         adam = optimizers.Adam()
@@ -177,15 +185,18 @@ class Update(Timed):
         super().__init__(run)
 
 
+def largest() -> float:
+    """The largest resident size of this process so far, in megabytes.
+
+    Not by getrusage: its maximum is inherited from the process that has started this one.
+    """
+    with open("/proc/self/status", encoding="utf-8") as file:
+        (line,) = (line for line in file if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1024
+
+
 def alone(method: str, network: str, size: int, batch: int, changes: dict) -> dict:
     """Seconds to the end of the first step, and megabytes that three steps add to the process."""
-
-    def largest():
-        # Not getrusage: its maximum is inherited from the process that has started this one.
-        with open("/proc/self/status", encoding="utf-8") as file:
-            (line,) = (line for line in file if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-
     began = time.perf_counter()
     model = model_of(method, network, size, **changes)
     data = tf.data.Dataset.from_tensors(batch_of(method, size, batch)).cache().repeat()

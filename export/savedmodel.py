@@ -29,10 +29,16 @@ class Flags:
     weights: str = fields.flag("best", "Which weights to export.", choices=config_lib.WEIGHTS)
     version: int = fields.flag(0, "Version number; 0: the next one.", fields.at_least(0))
     data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
+    allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 
 def main(
-    run_dir: str, output: str, weights: str = "best", version: int = 0, data_dir: str | None = None
+    run_dir: str,
+    output: str,
+    weights: str = "best",
+    version: int = 0,
+    data_dir: str | None = None,
+    allow_code: bool = False,
 ) -> str:
     """Exports and returns the version's folder."""
     # The run, its weights, and images to compare with.
@@ -42,20 +48,21 @@ def main(
     cli.import_tensorflow_quietly()
     import tensorflow as tf
 
-    trained = training.weights.load(run, weights)
+    trained = training.weights.load(run, weights, allow_code)
     if trained.image_shape[-1] not in (1, 3):
         raise errors.UserError(
             f"--run_dir: expected images of 1 or 3 channels, but those of {run_dir} have "
             f"{trained.image_shape[-1]}; train with --channels=3"
         )
-    images, kind = export.verification.images(config, trained.image_shape)
+    images, kind = export.verification.images(run, config, trained.image_shape)
     name = os.path.basename(os.path.abspath(output))
     training_flags = records.text(run.flags)
 
     # A new version, complete and verified before it gets its name.
     failures = (OSError, tf.errors.OpError)
     with versions.new_version(output, version, failures) as (temporary, final):
-        with tempfile.TemporaryDirectory() as folder:
+        # Beside the version: if this process is killed, the next export removes it.
+        with tempfile.TemporaryDirectory(prefix=versions.TEMPORARY, dir=output) as folder:
             texts = {
                 "class_names.txt": "".join(f"{label}\n" for label in trained.class_names),
                 "model_card.md": export.card.text(name, run, config, trained, weights),
@@ -83,4 +90,4 @@ def _stop(number, frame):
 if __name__ == "__main__":
     for _number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(_number, _stop)
-    cli.command(lambda f: main(f.run_dir, f.output, f.weights, f.version, f.data_dir), Flags)
+    cli.command(lambda f: main(**vars(f.own)), Flags)

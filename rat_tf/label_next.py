@@ -42,6 +42,7 @@ class Flags:
     )
     seed: int = fields.flag(0, "Seed of these transformations and of the choice.", fields.seed)
     data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
+    allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 
 def main(flags: Flags) -> list[str]:
@@ -54,7 +55,7 @@ def main(flags: Flags) -> list[str]:
     if flags.copy_to:
         labelling.layout.check(flags.copy_to)
     cli.import_tensorflow_quietly()
-    classifier = prediction.of_run.OfRun(flags.run_dir, flags.weights)
+    classifier = prediction.of_run.OfRun(flags.run_dir, flags.weights, flags.allow_code)
     pools = prediction.pools.load(run, config)
     if pools.changed:
         print("the images or labels have changed since this run: using them as they are now")

@@ -45,6 +45,7 @@ class Flags:
     )
     seed: int = fields.flag(0, "Seed of these transformations.", fields.seed)
     data_dir: str = fields.flag("", "TFDS folder for --pool, if it has moved since training.")
+    allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 
 def main(parsed: cli.Parsed) -> None:
@@ -57,7 +58,7 @@ def main(parsed: cli.Parsed) -> None:
     if flags.model_dir:
         classifier = prediction.exported.Exported(flags.model_dir)
     else:
-        classifier = prediction.of_run.OfRun(flags.run_dir, flags.weights)
+        classifier = prediction.of_run.OfRun(flags.run_dir, flags.weights, flags.allow_code)
     problems: list[str] = []
     batches, total = images_of(flags, parsed.rest, classifier, problems)
 

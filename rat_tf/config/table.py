@@ -116,6 +116,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
             yield "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
         if self.options.unlabeled and not self.unlabeled_batch:
             yield f"--unlabeled_batch: must be > 0 for --method={self.method}, got 0"
+        yield from self.network_clashes()
         if self.logical_devices > 1:
             yield from self._clashes_with_logical_devices()
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 
 from rat_tf import fields
 from rat_tf.networks import names
+from rat_tf.networks.names import applications
 from rat_tf.transforms import spec
 
 # TensorFlow treats these as patterns and would not find its checkpoints.
 _RUN_DIR = fields.expect(lambda path: not set("[]*?") & set(path), "a path without [, ], * and ?")
+
+ALLOW_CODE = (
+    "Run code that comes with a model: Lambda layers of its file, its module in a run folder."
+)
+FREEZE = ("none", "batch_norm", "backbone")
 
 
 NO_BUDGET = "none"
@@ -29,6 +36,27 @@ class TrainingFlags:
         "wrn-28-2",
         "; ".join(family.about for family in names.FAMILIES) + ".",
         names.check,
+        group="Training",
+    )
+    pretrained: str = fields.flag(
+        "",
+        "Weights that the backbone of --network starts from, all layers but the last: a .h5 file "
+        "of weights as keras.applications have it, a .keras or .h5 file of a model, or the folder "
+        "of a run, of any data and classes. (--init_from takes all weights of a run of the same "
+        "classes.)",
+        group="Training",
+    )
+    freeze: str = fields.flag(
+        FREEZE[0],
+        "Weights of a Keras model that are not trained: those of batch norm, which then uses its "
+        "running statistics, or of the whole backbone.",
+        choices=FREEZE,
+        group="Training",
+    )
+    backbone_learning_rate: float = fields.flag(
+        0.0,
+        "Initial learning rate of the backbone of a Keras model; 0: --learning_rate.",
+        fields.at_least(0),
         group="Training",
     )
     iterations: int = fields.flag(500_000, "Training steps.", fields.positive, group="Training")
@@ -68,6 +96,7 @@ class TrainingFlags:
         choices=("", "float16", "bfloat16"),
         group="Training",
     )
+    allow_code: bool = fields.flag(False, ALLOW_CODE, group="Machine")
     run_dir: str = fields.flag(
         "",
         "Run folder; default: runs/<path of the flagfile below configs/>/<method>-seed<seed>, with "
@@ -117,3 +146,40 @@ class TrainingFlags:
     tensorboard: bool = fields.flag(
         True, "Write TensorBoard logs to the run folder.", group="Machine"
     )
+
+    def network_clashes(self) -> Iterator[str]:
+        """What does not go together with the network; `self` has the flags of data, too."""
+        family, groups = names.parse(self.network)
+        given = f"--network={self.network}"
+        if not family.foreign:
+            for name in ("pretrained", "backbone_learning_rate"):
+                if getattr(self, name):
+                    yield f"--{name}: not used by {given}, only by Keras models"
+            if self.freeze != FREEZE[0]:
+                yield f"--freeze: not used by {given}, only by Keras models"
+            return
+        applied = family.builder == "build"  # of tf.keras.applications
+        smallest = applications.SMALLEST
+        if applied and 0 < self.image_size < smallest:
+            yield f"--image_size: expected {smallest} or more with {given}, got {self.image_size}"
+        if applied and self.adversary_scale not in (None, 1):
+            yield (
+                f"--adversary_scale: {given} takes images of one size, got {self.adversary_scale}"
+            )
+        if self.sync_batch_norm:
+            yield (
+                f"--sync_batch_norm: {given} has batch norm of its own, if any; a model of yours "
+                "can use BatchNormalization(synchronized=True)"
+            )
+        if self.preprocessing == "gcn_zca" and (applied or self.pretrained):
+            because = "--pretrained weights expect" if self.pretrained else f"{given} expects"
+            yield f"--preprocessing: {because} images, not whitened ones; got gcn_zca"
+        if family.builder == "of_file" and self.mixed_precision:
+            yield f"--mixed_precision: a saved model keeps its precision, got {given}"
+        if self.pretrained and self.init_from:
+            yield "--init_from: gives all weights, and --pretrained those of the backbone; use one"
+        if self.freeze == "backbone":
+            if self.backbone_learning_rate:
+                yield "--backbone_learning_rate: not used with --freeze=backbone"
+            if applied and not self.pretrained and not self.init_from:
+                yield f"--freeze=backbone: {given} has random weights; use --pretrained, too"

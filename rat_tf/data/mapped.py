@@ -8,8 +8,9 @@ set without reading all of it. In a mapped file every image can be read directly
 the same as from memory, and a worker reads only its own rows of a batch.
 
 A set has a folder in --cache_dir with pixels.npy and, written last, labels.npz, which also lists
-the skipped files. The decoding process locks the folder. Shapes and counts are checked when a set
-is opened; a checksum of all pixels would take as long as reading them.
+the skipped files and has a checksum of the pixels. The decoding process locks the folder. Shapes,
+counts and the checksum are checked when a set is opened. This reads the file once, past the map, so
+that it takes no memory.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import json
 import os
 import shutil
 import time
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,6 +32,7 @@ from absl import logging
 from rat_tf import errors, files
 from rat_tf.data import cache, examples
 
+BLOCK = 2**24  # bytes read at once for the checksum
 SLOW = 5  # seconds of reading, above which a set is kept
 
 
@@ -71,9 +74,8 @@ def remembered(parts: Sequence[examples.Part], shape, cache_dir: str) -> example
     if seconds > SLOW:
         try:
             _keep(found, folder)
-            kept = (
-                f"they are kept in {folder} for the next start ({found.pixels.nbytes / 1e9:.2f} GB)"
-            )
+            size_mb = found.pixels.nbytes / 1e6
+            kept = f"they are kept in {folder} for the next start ({size_mb:,.0f} MB)"
         except OSError as error:
             kept = f"they cannot be kept in {folder}: {error.strerror or error}"
         print(f"{size:,} images took {seconds:.0f} s to decode; {kept}")
@@ -120,6 +122,7 @@ def _save_labels(found: examples.Examples, folder: str) -> None:
             labels=found.labels,
             fingerprints=found.fingerprints,
             skipped=np.array(found.skipped, str),
+            checksum=_checksum(os.path.join(folder, "pixels.npy")),
         )
 
 
@@ -130,11 +133,14 @@ def _open(folder: str, size: int, shape) -> examples.Examples | None:
         pixels = np.load(os.path.join(folder, "pixels.npy"), mmap_mode="c")
         with np.load(os.path.join(folder, "labels.npz")) as rest:
             labels, fingerprints, skipped = rest["labels"], rest["fingerprints"], rest["skipped"]
+            checksum = int(rest["checksum"])
         rows = len(labels)
         found = (pixels.shape, pixels.dtype, fingerprints.shape, rows + len(skipped))
         expected = ((size, *shape), np.uint8, (rows, 8), size)
         if found != expected:
             raise ValueError(f"expected {expected}, found {found}")
+        if checksum != _checksum(os.path.join(folder, "pixels.npy")):
+            raise ValueError("the pixels have changed since they were decoded")
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged file can raise anything
@@ -143,6 +149,14 @@ def _open(folder: str, size: int, shape) -> examples.Examples | None:
         logging.warning("%s is damaged; decoding again: %s", folder, error)
         return None
     return examples.Examples(pixels, labels, np.arange(rows), fingerprints, tuple(skipped.tolist()))
+
+
+def _checksum(path: str) -> int:
+    checksum = 0
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return checksum
 
 
 def _remove_abandoned(parent: str) -> None:

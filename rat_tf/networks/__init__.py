@@ -25,11 +25,14 @@ def __dir__() -> list[str]:
     return [*_CLASSES, "build", "names"]
 
 
-def build(name: str, num_classes: int, seed: int = 0, synchronized: bool = False):
-    """The network of that name, such as "wrn-28-2" or "tiny"."""
+def build(name: str, num_classes: int, seed: int = 0, synchronized: bool = False, image_shape=None):
+    """The network of that name, such as "wrn-28-2", or "keras:VGG16" for an `image_shape`."""
     try:
         family, numbers = names.parse(name)
     except ValueError as error:
         raise ValueError(f"network: {error}") from None
+    if family.foreign:
+        sources = importlib.import_module(f"{__name__}.sources")
+        return sources.build(name, image_shape, num_classes, seed)
     builder = getattr(importlib.import_module(family.module), family.builder)
     return builder(*numbers, num_classes, seed=seed, synchronized=synchronized)

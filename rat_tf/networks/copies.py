@@ -1,4 +1,4 @@
-"""A second network for averaged weights."""
+"""A second network for averaged weights, and weights from one network to another."""
 
 from __future__ import annotations
 
@@ -17,6 +17,28 @@ def copied(network: tf.keras.Model) -> tf.keras.Model:
     copy = tf.keras.models.clone_model(network)
     copy.set_weights(network.get_weights())
     return copy
+
+
+def leaves(network) -> list[tf.keras.layers.Layer]:
+    """The layers of a model in order, those of the models in it, too."""
+    inner = getattr(network, "layers", None)
+    if inner is None:
+        return [network]
+    return [leaf for layer in inner for leaf in leaves(layer)]
+
+
+def weighted(network) -> list[tf.keras.layers.Layer]:
+    """The leaves that have weights; the last of a classifier is its head."""
+    return [leaf for leaf in leaves(network) if leaf.weights]
+
+
+def assign(network, source) -> None:
+    """Gives a network the weights of another one of the same kind.
+
+    Layer by layer: the order of all weights of a model depends on which of them are trained.
+    """
+    for ours, theirs in zip(weighted(network), weighted(source), strict=True):
+        ours.set_weights(theirs.get_weights())
 
 
 def follow(average, variable, decay):

@@ -41,7 +41,8 @@ def drawable(names) -> list[str]:
 
     Where such numbers are shown, `LEGEND` explains them.
     """
-    known = font_manager.get_font(font_manager.findfont("")).get_charmap()
+    font = font_manager.findfont(font_manager.FontProperties())
+    known = font_manager.get_font(font).get_charmap()
     return [
         name.replace("$", r"\$") if all(ord(letter) in known for letter in name) else f"#{number}"
         for number, name in enumerate(names, start=1)

@@ -14,10 +14,10 @@ from rat_tf.training import build, run_folder, weights
 class OfRun(classifier.Classifier):
     """The classifier of a run folder."""
 
-    def __init__(self, folder: str, which: str = "best"):
+    def __init__(self, folder: str, which: str = "best", allow_code: bool = False):
         run = run_folder.Run(folder)
         config = run.config()
-        self.trained = weights.load(run, which)
+        self.trained = weights.load(run, which, allow_code)
         self.class_names = self.trained.class_names
         self.image_shape = self.trained.image_shape
         #: None for a method without transformations.

@@ -209,7 +209,7 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
         """The network with the initial weights of the seed, not yet built."""
         name = self.network or ("wrn-10-1" if min(self._shape[:2]) >= SMALL else "mlp-128")
         if isinstance(name, str):
-            return networks.build(name, len(self.classes_), self._seed)
+            return networks.build(name, len(self.classes_), self._seed, image_shape=self._shape)
         return name(self._shape, len(self.classes_))
 
     def _train(self, options, labeled, others) -> tf.keras.Model:

@@ -17,10 +17,13 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "footprint",
         "initial",
         "loop",
+        "network",
+        "network_files",
         "opening",
         "preview",
         "progress",
         "run_folder",
+        "signals",
         "weights",
     ],
 )

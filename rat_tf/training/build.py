@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from rat_tf import config as config_lib
-from rat_tf import data, errors, networks, schedules, transforms
+from rat_tf import data, errors, schedules, transforms
 from rat_tf.data import augment, preprocess
 from rat_tf.methods import base
-from rat_tf.training import footprint, optimizers
+from rat_tf.networks import backbone, guard
+from rat_tf.training import footprint, kept_network, network_files, optimizers
+from rat_tf.training import network as network_lib
 from rat_tf.transforms import sampling
 
 
-def build(config: config_lib.Config, images: data.Data) -> base.Method:
-    """The compiled model with all its variables."""
+def build(
+    config: config_lib.Config, images: data.Data, source: kept_network.Network | None = None
+) -> base.Method:
+    """The compiled model with all its variables; its network from a `source`, if one is given."""
+    shape = images.labeled.image_shape
     check_images(config, images)
     preprocessing = preprocess.build(config, images)
-    model = method(config, len(images.class_names), preprocessing)
+    source = source or network_lib.Source(config, shape, len(images.class_names))
+    model = method(config, source, preprocessing)
     return compiled(model, config, preprocessing(images.labeled.take(slice(1)).images))
 
 
@@ -36,19 +42,15 @@ def check_scale(config: config_lib.Config, image_shape) -> None:
         )
 
 
-def method(config: config_lib.Config, num_classes: int, preprocessing) -> base.Method:
+def method(config: config_lib.Config, source: kept_network.Network, preprocessing) -> base.Method:
     """The model of a config, not yet compiled, behind a `preprocessing` layer."""
-
-    def network():
-        return networks.build(config.network, num_classes, config.seed, config.sync_batch_norm)
-
     options = config.options
     arguments = options.arguments()
     if config.transforms is not None:
         arguments["transforms"] = transform(config)
     return options.load_model()(
-        network=network(),
-        averaged=network() if options.ema_decay else None,
+        network=source.make(),
+        averaged=source.make() if options.ema_decay else None,
         ema_decay=options.ema_decay,
         preprocessing=preprocessing,
         augmentation=augment.build(config),
@@ -76,11 +78,18 @@ def compiled(model: base.Method, config: config_lib.Config, example) -> base.Met
     )
     for network in model.candidates.values():
         network(example)
+    if not guard.is_told(model.network):
+        with network_files.errors_of("network", config.network):
+            guard.verify(model.network, example)
+    model.looked_at = True
     if config.adversary_scale not in (None, 1):
         _check_pooled(model.network, config, example)
     weights = model.network.trainable_variables
     if config.weight_decay:
         optimizer.exclude_from_weight_decay([w for w in weights if "kernel" not in w.name])
+    if config.backbone_learning_rate:
+        slow = [w for layer in backbone.layers_of(model.network) for w in layer.trainable_weights]
+        optimizer.scale_rate(slow, config.backbone_learning_rate / config.learning_rate)
     model.optimizer.build(weights)
     return model
 

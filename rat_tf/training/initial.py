@@ -50,13 +50,14 @@ def check_images(config: config_lib.Config, images) -> None:
 
 def assign(model, config: config_lib.Config) -> None:
     """Gives the model, and its averaged network, the best weights of that run."""
-    from rat_tf.training import weights  # imports TensorFlow
+    from rat_tf.networks import copies  # imports TensorFlow
+    from rat_tf.training import weights
 
     try:
-        trained = weights.load(_run(config), "best")
+        trained = weights.load(_run(config), "best", config.allow_code)
     except errors.UserError as error:
         raise errors.UserError(str(error).replace("--run_dir", "--init_from")) from None
     model.preprocessing.set_weights(trained.preprocessing.get_weights())
     for network in model.candidates.values():
-        network.set_weights(trained.network.get_weights())
+        copies.assign(network, trained.network)
     print(f"starting from step {trained.step} of {config.init_from}")

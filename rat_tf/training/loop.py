@@ -12,9 +12,20 @@ from rat_tf import config as config_lib
 from rat_tf import data, files
 from rat_tf.data import strata, streams
 from rat_tf.methods import base
+from rat_tf.networks import guard
 from rat_tf.plots import canvas
 from rat_tf.plots import run as plots
-from rat_tf.training import build, checkpoints, initial, opening, progress, run_folder
+from rat_tf.training import (
+    build,
+    checkpoints,
+    initial,
+    kept_network,
+    network,
+    opening,
+    progress,
+    run_folder,
+    weights,
+)
 from rat_tf.training import callbacks as callbacks_lib
 
 EXAMINED = 64  # unlabelled images on which the adversary is examined
@@ -28,6 +39,7 @@ def fit(
     worker: int = 0,
     callbacks=(),
     expected: str | None = None,
+    source: kept_network.Network | None = None,
 ):
     """Trains from the last checkpoint to the end, without using the test set.
 
@@ -38,23 +50,28 @@ def fit(
     chief, run = run, run.of_worker(worker)
     os.makedirs(run.folder, exist_ok=True)
     with strategy.scope():
-        model = build.build(config, images)
+        source = source or network_of(config, chief, images)
+        model = build.build(config, images, source)
+        if not worker:
+            source.keep(chief)
         checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
         start = checkpoint.restore()
         if config.init_from and not start:
             initial.check_images(config, images)
             initial.assign(model, config)
     if expected is not None and worker == 0:
-        print(opening.of_model(config, model, strategy))
+        print(opening.of_model(config, images, model, strategy))
         print(f"run      {run.folder}")
         print(expected, end="\n" if expected else "", flush=True)
+    if guard.draws_numbers(model.network):
+        print(f"{config.network} draws random numbers of its own: resuming is not bit for bit")
     if start:
         print(f"resuming from step {start}", flush=True)
 
     # In this order: callbacks read the logs of those before them; the state is saved last.
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
     columns += callbacks_lib.Examination.COLUMNS
-    curves = callbacks_lib.Curves(run, columns, start, config.tensorboard)
+    curves = callbacks_lib.Curves(run, columns, start, config.tensorboard, checkpoint.stopwatch)
     examination = callbacks_lib.Examination(examined_images(images), curves)
     try:
         model.fit(
@@ -78,6 +95,14 @@ def fit(
     return model, checkpoint
 
 
+def network_of(config, run: run_folder.Run, images: data.Data) -> kept_network.Network:
+    """The network: of the user's files, or, once there is a checkpoint, as the run has kept it."""
+    shape, classes = images.labeled.image_shape, len(images.class_names)
+    if weights.steps(run.checkpoints):
+        return kept_network.Kept(run, config, shape, classes, config.allow_code)
+    return network.Source(config, shape, classes)
+
+
 def examined_images(images: data.Data):
     """The unlabelled images on which the adversary is examined: a sample from the whole pool."""
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
@@ -86,12 +111,19 @@ def examined_images(images: data.Data):
 
 
 def train(
-    config, run: run_folder.Run, images: data.Data, strategy, worker: int = 0, expected: str = ""
+    config,
+    run: run_folder.Run,
+    images: data.Data,
+    strategy,
+    worker: int = 0,
+    expected: str = "",
+    source: kept_network.Network | None = None,
 ) -> dict:
     """Trains to the end and evaluates; returns the content of result.json."""
-    model, checkpoint = fit(config, run, images, strategy, worker, expected=expected)
+    model, checkpoint = fit(config, run, images, strategy, worker, expected=expected, source=source)
     run = run.of_worker(worker)
     rows = run.rows()
+    seconds = rows[-1]["seconds"] if rows else checkpoint.stopwatch.seconds()
     used = config.used_transforms
     result = {
         "method": config.method,
@@ -104,39 +136,46 @@ def train(
         "split_hash": images.split.digest,
         "validation_images": len(images.validation),
         "test_images": len(images.test),
-        **evaluate(model, checkpoint, images.test, config.monitor()),
-        "seconds": rows[-1]["seconds"],
-        "images_per_second": sum(config.batch_sizes) * config.iterations / rows[-1]["seconds"],
+        **evaluate(model, checkpoint, images, config.monitor()),
+        "seconds": seconds,
+        "images_per_second": sum(config.batch_sizes) * config.iterations / seconds,
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
     for key in ("before", "after") if examined else ():
         examined[key] = [canvas.drawable(images.class_names)[number] for number in examined[key]]
-    title = f"{config.title}: {run_folder.verdict(result)}"
-    best = result["best_step"], result["best_validation_error"]
-    plots.summary(run.summary, rows, examined, title, best)
-    files.write(run.result, json.dumps(result, indent=2) + "\n")
+    with run.writing("the result"):
+        if rows:  # none if a user has removed a damaged metrics.csv
+            title = f"{config.title}: {run_folder.verdict(result)}"
+            best = result["best_step"], result["best_validation_error"]
+            plots.summary(run.summary, rows, examined, title, best)
+        files.write(run.result, json.dumps(result, indent=2) + "\n")
     return result
 
 
-def evaluate(model: base.Method, checkpoint: checkpoints.Checkpoints, test, judge: str) -> dict:
+def evaluate(
+    model: base.Method, checkpoint: checkpoints.Checkpoints, images: data.Data, judge: str
+) -> dict:
     """The paper's protocol: the test error at the step of the lowest validation error.
 
     With averaged weights, these and the trained ones each have a best step and a test error, under
     `ema_` and `student_`; --evaluate selects the result.
     """
 
-    def errors():
-        if not len(test):  # a user's folder may have no test set
+    def errors(some):
+        if not len(some):  # a user's folder may have no test set
             return dict.fromkeys(model.candidates)
-        return model.evaluate(streams.evaluation(test), return_dict=True, verbose=0)
+        return model.evaluate(streams.evaluation(some), return_dict=True, verbose=0)
 
-    found, last = {}, errors()
+    found, last = {}, errors(images.test)
     for monitor in model.candidates:
+        validation_error = float(checkpoint.best_error[monitor].numpy())
         step = checkpoint.restore_best(monitor)
+        if step != checkpoint.best_step[monitor]:  # the best weights are damaged
+            validation_error = errors(images.validation)[monitor]
         found[monitor] = {
-            "best_validation_error": float(checkpoint.best_error[monitor].numpy()),
+            "best_validation_error": validation_error,
             "best_step": step,
-            "test_error": errors()[monitor],
+            "test_error": errors(images.test)[monitor],
             "last_test_error": last[monitor],
         }
     result = dict(found[judge])

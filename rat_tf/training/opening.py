@@ -12,22 +12,22 @@ from rat_tf.methods import base
 
 
 def of_data(images: data.Data) -> str:
-    """data     1,000 labelled, 64,931 unlabelled, 7,326 validation, 26,032 test images"""
+    """data     1,000 labelled, 64,931 unlabelled, 7,326 validation, 26,032 test"""
     parts = ("labeled", "unlabeled", "validation", "test")
     words = ("labelled", "unlabelled", "validation", "test")
     counts = [f"{len(getattr(images, part)):,} {word}" for part, word in zip(parts, words)]
-    size = "×".join(map(str, images.labeled.image_shape))
-    return f"data     {', '.join(counts)}; {len(images.class_names)} classes, {size}"
+    return f"data     {', '.join(counts)}"
 
 
-def of_model(config: config_lib.Config, model: base.Method, strategy) -> str:
+def of_model(config: config_lib.Config, images: data.Data, model: base.Method, strategy) -> str:
     """The lines of method, network and device."""
     used = config.used_transforms
     weights = sum(int(tf.size(w)) for w in model.network.trainable_variables)
+    task = f"{len(images.class_names)} classes, {'×'.join(map(str, images.labeled.image_shape))}"
     return "\n".join(
         [
             f"method   {config.method}{'' if used is None else f', {used}'}",
-            f"network  {config.network}, {weights:,} parameters",
+            f"network  {config.network}, {weights:,} parameters; {task}",
             f"device   {_devices(strategy)}",
         ]
     )

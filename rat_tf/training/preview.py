@@ -10,8 +10,10 @@ import tensorflow as tf
 
 from rat_tf import adversary, draws
 from rat_tf.data import augment, preprocess, streams
+from rat_tf.networks import guard
 from rat_tf.plots import canvas
 from rat_tf.training import build
+from rat_tf.training import network as network_lib
 
 SEARCHED = 10 * 96 * 96  # pixels: the search takes 8 kB per pixel in a WRN-28-2
 
@@ -59,11 +61,12 @@ def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
     transform = build.transform(config)
     if not len(images):
         return images, f"{transform}, skipped: the images are too large"
-    model = build.method(config, num_classes, preprocessing=None)
+    source = network_lib.Source(config, images.shape[1:], num_classes)
+    model = build.method(config, source, preprocessing=None)
     epsilons = [t.epsilon for t in transform.transforms]
 
     def logits(moved, name=""):
-        return model.network(moved, training=True, update_stats=False)
+        return guard.call(model.network, moved, update_stats=False)
 
     def directions(candidate):
         seed = draws.seed_for(config.seed, candidate, "contact sheet direction")

@@ -16,7 +16,7 @@ from tensorflow.python.framework import ops  # the registry of gradients is not 
 from rat_tf import config as config_lib
 from rat_tf import data, errors, files
 from rat_tf.data import streams
-from rat_tf.training import callbacks, devices, loop, run_folder
+from rat_tf.training import callbacks, devices, loop, network_files, run_folder
 from rat_tf.tuning import oracles, search_settings, search_space, trials
 
 POLL = 0.5  # seconds between two requests of a worker that waits for a trial
@@ -131,6 +131,7 @@ class Runner:
             self._images, self._loaded = data.load(config), config
         devices.set_precision(config)
         run.check(config)
+        network_files.check(config)
         run.create(config, self._images)
         stopping = trials.StopHopeless(run, self._folder, config.iterations)
         try:

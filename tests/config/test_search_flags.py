@@ -7,7 +7,7 @@ from rat_tf import config as config_lib
 from rat_tf import errors
 from rat_tf.config import flag_values
 from rat_tf.data import preprocess
-from rat_tf.training import build, devices
+from rat_tf.training import build, devices, network
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,9 @@ def test_a_scale_is_refused_where_images_or_the_network_do_not_allow_it():
     with pytest.raises(errors.UserError, match="--adversary_scale=0.25.*multiples of 4.*30x32"):
         build.check_scale(config, (30, 32, 1))
     example = tf.zeros([1, 8, 8, 3])
-    build.compiled(build.method(config, 10, preprocess.Scale()), config, example)
-    model = build.method(config, 10, preprocess.Scale())
+    source = network.Source(config, (8, 8, 3), 10)
+    build.compiled(build.method(config, source, preprocess.Scale()), config, example)
+    model = build.method(config, source, preprocess.Scale())
     model.network = OneSize()
     with pytest.raises(errors.UserError, match="--adversary_scale=0.25.*8x8 only.*2x2"):
         build.compiled(model, config, example)

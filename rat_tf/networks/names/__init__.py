@@ -17,12 +17,15 @@ FAMILIES = tuple(
 )
 
 
-def parse(name: str) -> tuple[base.Family, tuple[int, ...]]:
-    """The family of a network and the numbers in its name."""
+def parse(name: str) -> tuple[base.Family, tuple[int | str, ...]]:
+    """The family of a network, and the numbers and words in its name."""
     for family in FAMILIES:
         match = re.fullmatch(family.pattern, name)
         if match:
-            return family, tuple(map(int, match.groups()))
+            problem = family.check(*match.groups())
+            if problem:
+                raise ValueError(problem)
+            return family, tuple(int(g) if g.isdigit() else g for g in match.groups())
     expected = ", or ".join(family.expected for family in FAMILIES)
     raise ValueError(f"expected {expected}, got {name!r}")
 
@@ -34,3 +37,8 @@ def check(name: str) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def is_foreign(name: str) -> bool:
+    """Whether a network is a Keras model that does not come with rat_tf."""
+    return parse(name)[0].foreign

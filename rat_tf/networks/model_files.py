@@ -1,0 +1,66 @@
+"""What is in the files of Keras models, read without TensorFlow and without running any of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterator
+
+import h5py
+
+#: Packages whose classes a model may be made of.
+TRUSTED = ("keras", "tf_keras", "tensorflow", "builtins")
+
+
+def config_of(path: str) -> dict | None:
+    """The config of the model in a .keras or .h5 file; None for a file of weights alone."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                return json.loads(archive.read("config.json"))
+        with h5py.File(path, "r") as file:
+            text = file.attrs.get("model_config")
+            return None if text is None else json.loads(text)
+    except FileNotFoundError:
+        raise ValueError(f"no such file: {path}") from None
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(
+            f"expected a .keras or .h5 file of Keras, but {path} cannot be read: {reason}"
+        ) from None
+
+
+def code_in(config) -> Iterator[str]:
+    """The parts of a model's config that would run code which is not Keras' own."""
+    if isinstance(config, dict):
+        kind, inner = config.get("class_name"), config.get("config")
+        # Keras' own classes have a module, those that a user has registered only a name.
+        module = config.get("module") or config.get("registered_name") or "keras"
+        if kind in ("Lambda", "__lambda__"):
+            named = inner.get("name") if isinstance(inner, dict) else None
+            yield f"the Lambda layer {named!r}" if named else "a lambda function"
+        elif kind and module.partition(".")[0] not in TRUSTED:
+            yield f"the class {kind} of {module}"
+        for value in config.values():
+            yield from code_in(value)
+    elif isinstance(config, list):
+        for value in config:
+            yield from code_in(value)
+
+
+def refuse_code(config, where: str) -> None:
+    """Refuses a model that comes with code."""
+    for found in code_in(config):
+        raise ValueError(
+            f"{where} has {found}, which is code that would be run; if you trust where it comes "
+            "from, use --allow_code"
+        )
+
+
+def sha256(path: str) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while part := file.read(2**20):
+            found.update(part)
+    return found.hexdigest()
