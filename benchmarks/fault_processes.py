@@ -29,7 +29,7 @@ STAGES = {
     "validation": ("rat_tf.training.callbacks", "Examination.on_test_begin"),
     "save": ("rat_tf.training.checkpoints", "Checkpoints._write"),
     "end": ("rat_tf.training.loop", "evaluate"),
-    "export": ("export.savedmodel", "main"),
+    "export": ("rat_tf.training.weights", "load"),
     "search": ("rat_tf.tuning.trial_runner", "search"),
     "sweep": ("rat_tf.experiments.execution", "execute"),
 }

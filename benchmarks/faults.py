@@ -144,7 +144,9 @@ class Audit:
         undisturbed = self.command("export.savedmodel", flags)
         self.must(undisturbed, "the undisturbed export", 0)
         flags["output"] = self.folder / "model"
-        while self.counts["kills of exports"] < kills:
+        for _ in range(4 * kills):  # some end before the signal
+            if self.counts["kills of exports"] >= kills:
+                break
             number = self.random.choice(SIGNALS)
             delay = self.random.uniform(0, undisturbed.seconds)
             ended = self.command(
@@ -173,7 +175,7 @@ class Audit:
         for index in range(count):
             folder = self.folder / f"{stage}-{index}"
             number = self.random.choice(signals)
-            delay = self.random.uniform(0, undisturbed.seconds)
+            delay = self.random.uniform(0, 0.7 * undisturbed.seconds)  # the stage begins later
             kill = processes.Kill(stage, number, delay)
             ended = self.command(module, {**flags, place: folder}, kill)
             self.must(ended, f"{stage} {index}", 0, -number, 75, 130)
