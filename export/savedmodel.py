@@ -18,8 +18,9 @@ import tempfile
 import export
 from export import protocol, versions
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files, records, stack, training
+from rat_tf import errors, fields, stack, training
 from rat_tf.config import cli
+from rat_tf.storage import files, records
 
 
 @dataclasses.dataclass(frozen=True)

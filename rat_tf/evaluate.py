@@ -15,8 +15,9 @@ import json
 import os
 
 from rat_tf import config as config_lib
-from rat_tf import data, fields, files, plots, training
+from rat_tf import data, fields, plots, training
 from rat_tf.config import cli
+from rat_tf.storage import files
 
 
 @dataclasses.dataclass(frozen=True)

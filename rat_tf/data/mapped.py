@@ -29,8 +29,9 @@ from collections.abc import Sequence
 import numpy as np
 from absl import logging
 
-from rat_tf import errors, files
+from rat_tf import errors
 from rat_tf.data import cache, examples
+from rat_tf.storage import files
 
 BLOCK = 2**24  # bytes read at once for the checksum
 SLOW = 5  # seconds of reading, above which a set is kept

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rat_tf import errors, files, records
+from rat_tf import errors
 from rat_tf.data import examples, kept, options, sources, strata
 from rat_tf.data import listing as listing_lib
+from rat_tf.storage import files, records
 
 PARTS = ("validation", "labeled", "unlabeled")
 

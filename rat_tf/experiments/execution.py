@@ -12,8 +12,9 @@ import sys
 import time
 
 from rat_tf import config as config_lib
-from rat_tf import data, errors, files, training
+from rat_tf import data, errors, training
 from rat_tf.experiments import plan
+from rat_tf.storage import files
 
 TRAIN = ("-m", "rat_tf.train")
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>

@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from rat_tf import errors, files
+from rat_tf import errors
 from rat_tf.plots import run as plots
+from rat_tf.storage import files
 from rat_tf.training import run_folder
 
 

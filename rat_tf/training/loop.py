@@ -9,12 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import data, files
+from rat_tf import data
 from rat_tf.data import strata, streams
 from rat_tf.methods import base
 from rat_tf.networks import guard
 from rat_tf.plots import canvas
 from rat_tf.plots import run as plots
+from rat_tf.storage import files
 from rat_tf.training import (
     build,
     checkpoints,

@@ -13,8 +13,9 @@ import sys
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import errors, files, records, stack
+from rat_tf import errors, stack
 from rat_tf.config import flag_values
+from rat_tf.storage import files, records
 from rat_tf.training import intervals
 
 PARTS = ("labeled", "unlabeled", "validation", "test")

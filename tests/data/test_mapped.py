@@ -10,8 +10,9 @@ import types
 import numpy as np
 import pytest
 
-from rat_tf import errors, files
+from rat_tf import errors
 from rat_tf.data import examples, mapped
+from rat_tf.storage import files
 from tests.data import make
 
 SHAPE = (6, 6, 3)

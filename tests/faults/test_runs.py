@@ -13,9 +13,10 @@ import pytest
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import errors, files, train
+from rat_tf import errors, train
 from rat_tf.config import cli
 from rat_tf.experiments import execution, plan
+from rat_tf.storage import files
 from rat_tf.training import callbacks, checkpoints, loop, run_folder, weights
 from tests import processes, runs, test_train
 

@@ -11,7 +11,7 @@ import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 
-from rat_tf import escapes
+from rat_tf.storage import escapes
 
 TEMPORARY = ".tmp"  # suffix of unfinished files
 
