@@ -3,9 +3,9 @@
     python -m benchmarks.faults --kills=100
 
 Runs are killed in start-up, creation, steps, validation, saving and their end with SIGKILL, SIGTERM
-and SIGINT, up to six times each, and started again; every tenth kill hits a new interpreter at any
-moment, its imports included. A finished run must have the curves, results, TensorBoard values and
-every bit of its checkpoints as the undisturbed one, and no other files. Exports, searches and
+and SIGINT, up to eight times each, and started again; every tenth kill hits a new interpreter at
+any moment, its imports included. A finished run must have the curves, results, TensorBoard values
+and every bit of its checkpoints as the undisturbed one, and no other files. Exports, searches and
 sweeps are killed likewise: an export must leave only whole versions, a search the same trials and
 best.cfg, a sweep (which is killed with SIGKILL alone, and whose training must end with it) the same
 runs. Last, the disk of a run is full at ten levels, which must be one message; when there is space
@@ -37,19 +37,21 @@ from benchmarks import fault_processes as processes
 from rat_tf import fields
 from rat_tf.config import cli
 
-TINY = {
+COMMON = {
     **{"dataset": "digits", "labels": 20, "network": "tiny", "labeled_batch": 10},
-    **{"unlabeled_batch": 10, "iterations": 24, "validate_every": 8, "checkpoint_every": 4},
-    **{"consistency_rampup": 10, "decay_at": 16, "ema_decay": 0.9},
+    **{"validate_every": 8, "decay_at": 16, "ema_decay": 0.9},
 }
-SEARCH = {**TINY, "iterations": 8, "checkpoint_every": 8, "tensorboard": "false"}
-SEARCH |= {"search": "learning_rate=0.001|0.1"}
-SWEEP = {**SEARCH, "seeds": 2}
-SWEEP.pop("search")
+TINY = {**COMMON, "iterations": 24, "checkpoint_every": 4}
+TINY |= {"unlabeled_batch": 10, "consistency_rampup": 10}
+#: Runs of a search or a sweep; this method's step is traced soonest.
+SHORT = {**COMMON, "iterations": 8, "checkpoint_every": 8, "tensorboard": "false"}
+SHORT |= {"method": "supervised"}
+SEARCH = {**SHORT, "search": "learning_rate=0.001|0.1"}
+SWEEP = {**SHORT, "seeds": 2, "run": "true"}
 #: Seconds within which a kill follows the beginning of a stage: about as long as it takes.
 WITHIN = {"start-up": 2.0, "creation": 0.3, "step": 0.5, "validation": 0.2, "save": 0.1, "end": 1.0}
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-KILLS_OF_A_RUN = 6
+KILLS_OF_A_RUN = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +89,16 @@ class Audit:
 
     def compare(self, what: str, differences) -> None:
         self.problems += [f"{what}: {difference}" for difference in differences]
-        print(f"{what} compared, {len(self.problems)} problems", file=sys.stderr, flush=True)
+        kills = sum(count for name, count in self.counts.items() if name.startswith("kills"))
+        so_far = f"{kills} kills, {len(self.problems)} problems"
+        print(f"{what} compared, {so_far}", file=sys.stderr, flush=True)
+
+    def table(self) -> None:
+        for name, count in self.counts.items():
+            print(f"{name:<32} {count:>5}")
+        for problem in self.problems:
+            print(f"problem: {problem}", file=sys.stderr)
+        print(f"{'problems':<32} {len(self.problems):>5}")
 
     def train(self, name: str, kill=None, **more) -> processes.Ended:
         return self.command("rat_tf.train", {**TINY, "run_dir": self.folder / name}, kill, **more)
@@ -126,7 +137,7 @@ class Audit:
             delay = self.random.uniform(0, 12)
             ended = processes.run_new("rat_tf.train", arguments, self.log, number, delay)
         else:
-            skipped = 0 if stage in ("start-up", "creation", "end") else self.random.randint(0, 3)
+            skipped = 0 if stage in ("start-up", "creation", "end") else self.random.randint(0, 1)
             delay = self.random.uniform(0, WITHIN[stage])
             ended = self.train(name, processes.Kill(stage, number, delay, skipped))
         # A signal before the command has handlers, or after its end, ends Python as usual.
@@ -140,6 +151,8 @@ class Audit:
     # ---- exports, searches, sweeps
 
     def kill_exports(self, kills: int, whole: str) -> None:
+        if not kills:
+            return
         flags = {"run_dir": whole, "output": self.folder / "alone"}
         undisturbed = self.command("export.savedmodel", flags)
         self.must(undisturbed, "the undisturbed export", 0)
@@ -165,8 +178,6 @@ class Audit:
         self.kill_once_each("rat_tf.sweep", "sweep", "runs", SWEEP, count, (signal.SIGKILL,))
 
     def kill_once_each(self, module, stage, place, flags, count, signals) -> None:
-        more = {"run": "true"} if stage == "sweep" else {}
-        flags = {**flags, **more}
         if not count:
             return
         whole = self.folder / f"{stage}-whole"
@@ -225,19 +236,14 @@ def main(parsed: cli.Parsed) -> int:
         audit = Audit(os.path.abspath(parsed.folder) if parsed.folder else temporary, parsed.seed)
         os.makedirs(audit.folder, exist_ok=True)
         whole = audit.reference()
-        for work in (
-            lambda: audit.kill_runs(parsed.kills, whole),
-            lambda: audit.fill_disks(parsed.levels, whole),
-            lambda: audit.kill_exports(parsed.exports, whole),
-            lambda: audit.kill_searches(parsed.searches),
-            lambda: audit.kill_sweeps(parsed.sweeps),
-        ):
-            work()
-    for name, count in audit.counts.items():
-        print(f"{name:<32} {count:>5}")
-    for problem in audit.problems:
-        print(f"problem: {problem}", file=sys.stderr)
-    print(f"{'problems':<32} {len(audit.problems):>5}")
+        try:
+            audit.kill_runs(parsed.kills, whole)
+            audit.fill_disks(parsed.levels, whole)
+            audit.kill_exports(parsed.exports, whole)
+            audit.kill_searches(parsed.searches)
+            audit.kill_sweeps(parsed.sweeps)
+        finally:  # also when it is stopped: it takes long
+            audit.table()
     return 1 if audit.problems else 0
 
 
