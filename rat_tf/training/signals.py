@@ -8,8 +8,15 @@ import signal
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Interrupted(Exception):
-    """SIGINT or SIGTERM; all state that there is has been saved."""
+_received: list[str] = []  # since `raised` began
+
+
+class Interrupted(BaseException):
+    """SIGINT or SIGTERM; all state that there is has been saved.
+
+    Like KeyboardInterrupt no Exception: whoever takes any of these for a damaged file must not take
+    a signal for one.
+    """
 
 
 @contextlib.contextmanager
@@ -21,7 +28,8 @@ def raised():
     """
 
     def stop(number, frame):
-        raise Interrupted(signal.Signals(number).name)
+        _received.append(signal.Signals(number).name)
+        check()
 
     before = {}
     for number in NUMBERS:
@@ -29,6 +37,20 @@ def raised():
             before[number] = signal.signal(number, stop)
     try:
         yield
+    except Exception:
+        check()
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        _received.clear()
+
+
+def check() -> None:
+    """Raises `Interrupted` if there was a signal.
+
+    Where TensorFlow's C++ calls Python, what a handler raises becomes another error: an error after
+    a signal is that signal.
+    """
+    if _received:
+        raise Interrupted(_received[-1])

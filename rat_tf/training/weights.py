@@ -12,7 +12,7 @@ import tensorflow as tf
 from rat_tf import errors
 from rat_tf.data import preprocess
 from rat_tf.networks import copies
-from rat_tf.training import kept_network, run_folder
+from rat_tf.training import kept_network, run_folder, signals
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,6 +88,7 @@ def best_checkpoint(network, preprocessing) -> tf.train.Checkpoint:
 
 def unreadable(path: str, error: Exception) -> None:
     """Warns of a damaged checkpoint. One that is whole does not fit: that is a `UserError`."""
+    signals.check()
     reason = str(error).partition("\n")[0]
     if _is_whole(path):
         raise errors.UserError(

@@ -17,7 +17,7 @@ from rat_tf import errors, train
 from rat_tf.config import cli
 from rat_tf.experiments import execution, plan
 from rat_tf.storage import files
-from rat_tf.training import callbacks, checkpoints, loop, run_folder, weights
+from rat_tf.training import callbacks, checkpoints, loop, run_folder, signals, weights
 from tests import processes, runs, test_train
 
 TINY = runs.TINY
@@ -178,6 +178,27 @@ def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(
     # Step 10 is in the middle of an interval: what it took is not in metrics.csv, but counts.
     rows = run_folder.Run(str(tmp_path)).rows()
     assert seconds == sorted(seconds) and rows[1]["seconds"] < seconds[1] < rows[2]["seconds"]
+
+
+def test_a_signal_is_not_taken_for_a_damaged_checkpoint(copy, monkeypatch, capsys):
+    (copy / "result.json").unlink()
+    with monkeypatch.context() as patch:
+        kill_once(patch, tf.train.Checkpoint, "read")
+        with pytest.raises(SystemExit) as ended:
+            train.main(config_of(copy))
+    assert ended.value.code == cli.STOPPED
+    err = capsys.readouterr().err
+    assert "SIGTERM: state saved" in err and "cannot be read" not in err
+
+
+def test_a_signal_within_tensorflows_calls_of_python_is_that_signal():
+    def called():
+        os.kill(os.getpid(), signal.SIGTERM)
+        return 1.0
+
+    with pytest.raises(signals.Interrupted, match="SIGTERM"), signals.raised():
+        tf.numpy_function(called, [], tf.float64)
+    signals.check()  # forgotten with the run that it ended
 
 
 def test_a_folder_that_is_removed_while_it_trains_is_named(tmp_path, monkeypatch):
