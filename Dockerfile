@@ -3,7 +3,10 @@
 #   docker run --gpus=all -v "$PWD/runs:/rat_tf/runs" rat_tf --flagfile=configs/svhn1000.cfg
 # A server with one exported model in it (export.serve prints how to serve without building this):
 #   docker build --target=serve --build-arg=MODEL=models/svhn -t svhn .
+#   (with --build-arg=SERVING=2.21.0 for a model of TF=modern: its assets/tf_serving.txt says which)
 #   docker run -p 127.0.0.1:8500:8500 -p 127.0.0.1:8501:8501 svhn
+
+ARG SERVING=2.15.1
 
 FROM tensorflow/tensorflow:2.15.0-gpu AS train
 WORKDIR /src
@@ -19,7 +22,7 @@ RUN useradd --create-home rat && mkdir -p runs models && chown rat runs models
 USER rat
 ENTRYPOINT ["python", "-m", "rat_tf.train"]
 
-FROM tensorflow/serving:2.15.1 AS serve
+FROM tensorflow/serving:${SERVING} AS serve
 ARG MODEL
 COPY ${MODEL} /models/model
 RUN useradd --system serving

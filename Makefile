@@ -37,6 +37,7 @@ test: $(VENV)/$(LOCK)-dev.installed  ## Run the tests.
 	$(VENV)/bin/python -m pytest -n 2 --dist=worksteal
 
 test-slow: $(VENV)/$(LOCK)-dev.installed  ## Run the tests that take minutes.
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-slow.txt
 	$(VENV)/bin/python -m pytest -m slow
 
 lint: $(VENV)/$(LOCK)-dev.installed  ## Check style and formatting.

@@ -27,9 +27,10 @@ from absl import app, flags
 
 from benchmarks import steps as lib
 from rat_tf import config as config_lib
-from rat_tf import data, files, train
+from rat_tf import data, train
 from rat_tf.config import flag_values
 from rat_tf.plots import canvas
+from rat_tf.storage import files
 from rat_tf.training import build, kept_network, run_folder, weights
 
 STRONG = {"ascent": "steepest", "xi": "0.1eps"}

@@ -28,8 +28,9 @@ import tensorflow as tf
 from absl import app, flags
 
 from rat_tf import config as config_lib
-from rat_tf import data, files, label_next, train
+from rat_tf import data, label_next, train
 from rat_tf.plots import canvas
+from rat_tf.storage import files
 from rat_tf.training import run_folder
 
 CHOOSERS = ("label_next", "random")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rat_tf import config as config_lib
-from rat_tf import escapes
 from rat_tf.data import headers
+from rat_tf.storage import escapes
 from rat_tf.training import intervals, run_folder
 from rat_tf.training import weights as weights_lib
 

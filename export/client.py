@@ -21,8 +21,9 @@ import numpy as np
 
 import export
 from export import answers, protocol
-from rat_tf import data, errors, escapes, fields
+from rat_tf import data, errors, fields
 from rat_tf.config import cli
+from rat_tf.storage import escapes
 
 MAX_WAIT = 10.0  # seconds between two attempts
 

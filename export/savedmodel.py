@@ -18,8 +18,9 @@ import tempfile
 import export
 from export import protocol, versions
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files, records, stack, training
+from rat_tf import errors, fields, stack, training
 from rat_tf.config import cli
+from rat_tf.storage import files, records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,14 +55,15 @@ def main(
             f"--run_dir: expected images of 1 or 3 channels, but those of {run_dir} have "
             f"{trained.image_shape[-1]}; train with --channels=3"
         )
-    images, kind = export.verification.images(config, trained.image_shape)
+    images, kind = export.verification.images(run, config, trained.image_shape)
     name = os.path.basename(os.path.abspath(output))
     training_flags = records.text(run.flags)
 
     # A new version, complete and verified before it gets its name.
     failures = (OSError, tf.errors.OpError)
     with versions.new_version(output, version, failures) as (temporary, final):
-        with tempfile.TemporaryDirectory() as folder:
+        # Beside the version: if this process is killed, the next export removes it.
+        with tempfile.TemporaryDirectory(prefix=versions.TEMPORARY, dir=output) as folder:
             texts = {
                 "class_names.txt": "".join(f"{label}\n" for label in trained.class_names),
                 "model_card.md": export.card.text(name, run, config, trained, weights),

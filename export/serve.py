@@ -25,8 +25,9 @@ import string
 import sys
 
 from export import protocol, versions
-from rat_tf import errors, fields, files, records
+from rat_tf import errors, fields
 from rat_tf.config import cli
+from rat_tf.storage import files, records
 
 BINARY = "tensorflow_model_server"
 REPOSITORY = "tensorflow/serving"

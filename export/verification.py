@@ -9,18 +9,20 @@ import tensorflow as tf
 
 from export import warmup
 from rat_tf import config as config_lib
-from rat_tf import data, errors
+from rat_tf import errors
+from rat_tf.training import run_folder
 from rat_tf.training import weights as weights_lib
 
 BATCHES = (1, 7, 64)  # one image, an odd number, the largest that is served
 TOLERANCE = 1e-4  # of a logit, relative to the largest; rounding gives about 1e-6
 
 
-def images(config: config_lib.Config, image_shape) -> tuple[np.ndarray, str]:
+def images(run: run_folder.Run, config: config_lib.Config, image_shape) -> tuple[np.ndarray, str]:
     """Images for the largest batch and their kind: validation images if available, or noise."""
     count = max(BATCHES)
     try:
-        found = data.load(config).validation.images
+        _, found = run.held_out(config, ("validation",))
+        found = found.take(slice(count)).images
     except (errors.UserError, OSError) as error:
         reason = str(error).partition("\n")[0]
         print(

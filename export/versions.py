@@ -9,7 +9,8 @@ import shutil
 import uuid
 from collections.abc import Iterator
 
-from rat_tf import errors, files
+from rat_tf import errors
+from rat_tf.storage import files
 
 LAST_VERSION = 2**63 - 1  # TF Serving's version numbers have 64 bits
 TEMPORARY = ".export-"  # not a number, so that servers ignore it

@@ -15,8 +15,9 @@ import json
 import os
 
 from rat_tf import config as config_lib
-from rat_tf import data, fields, files, plots, training
+from rat_tf import data, fields, plots, training
 from rat_tf.config import cli
+from rat_tf.storage import files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +48,11 @@ def main(
     cli.import_tensorflow_quietly()
     changes = {"data_dir": data_dir} if data_dir else {}
     trained = training.weights.load(run, weights, allow_code)
-    loaded = run.load(dataclasses.replace(config, **changes))
-    part = "test" if len(loaded.test) else "validation"
-    examples = getattr(loaded, part)
+    part, examples = run.held_out(dataclasses.replace(config, **changes))
 
     # Error and calibration.
     measure = training.evaluation
-    logits = measure.predict(trained, examples.images)
+    logits = measure.predict(trained, examples)
     report = {"weights": weights, "part": part, **measure.describe(logits, examples.labels)}
     print(f"{run_dir}, {weights} weights, {len(examples):,} {part} images")
     if part == "validation":
@@ -63,16 +62,16 @@ def main(
         "error {error:.2%}, 95 % interval {error_interval[0]:.2%} to {error_interval[1]:.2%}; "
         "expected calibration error {calibration_error:.2%}".format(**report)
     )
-    table = measure.per_class(logits, examples.labels, loaded.class_names)
+    table = measure.per_class(logits, examples.labels, trained.class_names)
     print(_columns(table))
     folder = os.path.join(run_dir, "evaluation")
     os.makedirs(folder, exist_ok=True)
     path = {name: os.path.join(folder, name) for name in FILES}
     files.write(path["report.json"], json.dumps(report, indent=2) + "\n")
     files.write(path["per_class.csv"], files.csv_text(table, table[0]))
-    confusion = measure.confusion(logits, examples.labels, len(loaded.class_names))
+    confusion = measure.confusion(logits, examples.labels, len(trained.class_names))
     title = "{}\nerror {error:.2%} of {images:,} images".format(config.title, **report)
-    plots.evaluation.confusion(path["confusion.png"], confusion, loaded.class_names, title)
+    plots.evaluation.confusion(path["confusion.png"], confusion, trained.class_names, title)
     bins = measure.reliability(logits, examples.labels)
     title = "{}\nexpected calibration error {calibration_error:.2%}, {images:,} images"
     title = title.format(config.title, **report)

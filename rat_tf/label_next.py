@@ -21,8 +21,9 @@ import dataclasses
 import os
 
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files, labelling, prediction, training
+from rat_tf import errors, fields, labelling, prediction, training
 from rat_tf.config import cli
+from rat_tf.storage import files
 
 
 @dataclasses.dataclass(frozen=True)

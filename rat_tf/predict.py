@@ -22,8 +22,9 @@ import time
 import tqdm
 
 from rat_tf import config as config_lib
-from rat_tf import errors, escapes, fields, files, prediction, training
+from rat_tf import errors, fields, prediction, training
 from rat_tf.config import cli
+from rat_tf.storage import escapes, files
 
 MAX_NAMED = 10  # files that are named at the end
 

@@ -16,9 +16,10 @@ import dataclasses
 import os
 import sys
 
-from rat_tf import errors, escapes, experiments, fields
+from rat_tf import errors, experiments, fields
 from rat_tf.config import cli
 from rat_tf.experiments import paper
+from rat_tf.storage import escapes
 
 
 @dataclasses.dataclass(frozen=True)

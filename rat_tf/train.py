@@ -31,8 +31,18 @@ def start(parsed: cli.Parsed) -> None:
 
 
 def main(config: config_lib.Config, choice=None, began: float = 0.0) -> None:
-    # The run folder: new, unfinished, or finished.
     run = training.run_folder.Run(config.run_dir)
+    try:
+        with training.signals.raised():
+            _train(config, run, choice, began)
+    except training.signals.Interrupted as signal:
+        said = "state saved" if os.path.exists(run.flags) else "nothing had begun"
+        print(f"\n{signal}: {said}; the same command resumes the run.", file=sys.stderr)
+        sys.exit(cli.STOPPED)
+
+
+def _train(config: config_lib.Config, run, choice, began: float) -> None:
+    # The run folder: new, unfinished, or finished.
     run.check(config)
     result = run.finished()
     if result:
@@ -62,17 +72,12 @@ def main(config: config_lib.Config, choice=None, began: float = 0.0) -> None:
     expected = ""
     if new:
         config, expected = choice.fit_to_time(config, images, strategy, began)
-    if worker == 0:
-        run.create(config, images, choice.given if new else None)
-    os.makedirs(run.of_worker(worker).folder, exist_ok=True)
 
     # Training, and the test error at the best step.
-    try:
-        with run.of_worker(worker).locked():
-            result = training.loop.train(config, run, images, strategy, worker, expected, source)
-    except training.checkpoints.Interrupted as signal:
-        print(f"\n{signal}: state saved; the same command resumes the run.", file=sys.stderr)
-        sys.exit(cli.STOPPED)
+    with run.of_worker(worker).locked():
+        if worker == 0:
+            run.create(config, images, choice.given if new else None)
+        result = training.loop.train(config, run, images, strategy, worker, expected, source)
     print(f"{training.run_folder.verdict(result)}\nresults in {run.folder}")
 
 

@@ -63,7 +63,7 @@ def main(parsed: cli.Parsed) -> int:
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         tuning.trial_runner.search(settings, space, role)
-    except (training.checkpoints.Interrupted, KeyboardInterrupt):
+    except (training.signals.Interrupted, KeyboardInterrupt):
         print("\ninterrupted; the same command resumes the search", file=sys.stderr)
         return cli.STOPPED
     except tuning.oracles.ChiefLost as error:

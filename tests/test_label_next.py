@@ -36,6 +36,7 @@ def test_a_folder_is_asked_about_once(pets, tmp_path):
     flags = (tmp_path / "run/flags.cfg").read_text().replace(str(pets / "images"), str(images))
     (tmp_path / "run/flags.cfg").write_text(flags)
     command = ["rat_tf.label_next", f"--run_dir={tmp_path / 'run'}", f"--output={tmp_path / 'n'}"]
+    command += ["--stability_draws=2"]
     copies = tmp_path / "copies"
     status, out, _ = runs.command(*command, "--count=5", f"--copy_to={copies}")
     assert status == 0 and "5 of 12 unlabelled images" in out and "changed" not in out

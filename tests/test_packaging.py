@@ -50,6 +50,13 @@ def test_the_lock_satisfies_the_ranges(lock, python):
         assert found and found in each.specifier, f"{each}, but {found} is locked"
 
 
+def test_both_stacks_are_tested_with_the_same_tools():
+    texts = [(ROOT / f"{lock}-dev.txt").read_text(encoding="utf-8") for lock in LOCKS]
+    direct = [text.partition("# Direct")[2].partition("# Transitive")[0] for text in texts]
+    names = [[line for line in text.splitlines() if "==" in line] for text in direct]
+    assert names[0] == names[1] != []
+
+
 @pytest.mark.parametrize("python, addons", [("3.10", True), ("3.11", True), ("3.12", False)])
 def test_tfa_is_required_only_where_it_exists(python, addons):
     direct = wanted(python, [requirements.Requirement(text) for text in PROJECT["dependencies"]])

@@ -47,9 +47,8 @@ def photos(tmp_path_factory):
 def test_files_and_folders(finished_run, photos, tmp_path):
     folder, images = photos
     output = tmp_path / "out.csv"
-    status, out, err = runs.command(
-        "rat_tf.predict", f"--run_dir={finished_run}", f"--output={output}", folder
-    )
+    flags = [f"--run_dir={finished_run}", f"--output={output}", "--stability_draws=2"]
+    status, out, err = runs.command("rat_tf.predict", *flags, folder)
     assert status == 0 and "7 images in" in out
     assert "left out 1 files:" in err and "zzz.png: expected an image" in err
     rows = table(output)
@@ -60,7 +59,7 @@ def test_files_and_folders(finished_run, photos, tmp_path):
         assert row["class"] == str(p.argmax())
         assert float(row["probability"]) == pytest.approx(first, abs=2e-6)
         assert float(row["margin"]) == pytest.approx(first - second, abs=2e-6)
-        assert float(row["stability"]) in (0, 0.25, 0.5, 0.75, 1)
+        assert float(row["stability"]) in (0, 0.5, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
 

@@ -39,7 +39,8 @@ result = {"test_error": 0.25, "best_validation_error": 0.2, "best_step": 9}
 json.dump(result, open(os.path.join(flags["run_dir"], "result.json"), "w"))
 open(os.path.join(flags["run_dir"], "flags.cfg"), "w").write(
     f"--flagfile={flags['flagfile']}\\n--seed={flags['seed']}\\n--method={flags['method']}\\n"
-    "--split_seed=1\\n--learning_rate=0.003\\n--preprocessing=scale\\n--labeled_batch=50\\n--tensorboard=true\\n")
+    "--split_seed=1\\n--learning_rate=0.003\\n--preprocessing=scale\\n"
+    "--labeled_batch=50\\n--tensorboard=true\\n")
 """
 
 

@@ -20,8 +20,9 @@ import textwrap
 
 from absl import flags
 
-from rat_tf import errors, escapes, fields, stack
+from rat_tf import errors, fields, stack
 from rat_tf.config import flag_values, flagfiles, run_dirs, table
+from rat_tf.storage import escapes
 
 STOPPED = 75  # exit status of an interrupted, resumable command (EX_TEMPFAIL: try again)
 GROUPS = ("Method", "Data", "Training", "Machine")

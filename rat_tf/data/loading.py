@@ -11,6 +11,7 @@ import numpy as np
 from rat_tf import errors
 from rat_tf.data import examples, options, sources, splits, zca
 from rat_tf.data import listing as listing_lib
+from rat_tf.data import recorded as recorded_lib
 
 FEW = 50  # validation images: an error of 10 % has a 95 % interval from 4 to 21 %
 
@@ -26,10 +27,11 @@ class Data:
     split: splits.Split | None = None
 
 
-def find(config: options.DataOptions) -> listing_lib.Listing:
+def find(config: options.DataOptions, split_known: bool = False) -> listing_lib.Listing:
     """Finds the set of a config and checks it as far as possible before any image is read."""
     listing = sources.find(config)
-    splits.check(listing, config)
+    if not split_known:
+        splits.check(listing, config)
     smallest = min(listing.image_shape[:2])
     if config.augment_shift >= smallest:
         raise errors.UserError(
@@ -46,15 +48,17 @@ def find(config: options.DataOptions) -> listing_lib.Listing:
     return listing
 
 
-def load(config: options.DataOptions) -> Data:
-    """Finds, checks, reads and splits the set of a config."""
-    listing = find(config)
+def load(config: options.DataOptions, recorded: recorded_lib.Recorded | None = None) -> Data:
+    """Finds, checks, reads and splits the set of a config; `recorded` images get their split."""
+    listing = find(config, split_known=recorded is not None)
     for note in listing.notes:
         print(note)
     source = sources.read(listing, config)
     if not config.channels and sources.is_grey(source.train):
         print("all images that were looked at are grey: --channels=1 trains on one channel")
-    if config.split_file:
+    if recorded is not None:
+        split = recorded.split_of(source, config)
+    elif config.split_file:
         split = splits.load(config.split_file, source, config)
     else:
         earlier = None
@@ -74,7 +78,7 @@ def load(config: options.DataOptions) -> Data:
             "little; use more, with a larger --validation or in validation/<class>",
             file=sys.stderr,
         )
-    return Data(
+    found = Data(
         labeled=source.train.take(split.labeled),
         unlabeled=source.train.take(unlabeled),
         validation=validation,
@@ -83,3 +87,7 @@ def load(config: options.DataOptions) -> Data:
         train=source.train,
         split=split,
     )
+    if recorded is not None:
+        recorded.check_part("validation", found.validation, config)
+        recorded.check_part("test", found.test, config)
+    return found

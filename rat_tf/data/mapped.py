@@ -8,8 +8,9 @@ set without reading all of it. In a mapped file every image can be read directly
 the same as from memory, and a worker reads only its own rows of a batch.
 
 A set has a folder in --cache_dir with pixels.npy and, written last, labels.npz, which also lists
-the skipped files. The decoding process locks the folder. Shapes and counts are checked when a set
-is opened; a checksum of all pixels would take as long as reading them.
+the skipped files and has a checksum of the pixels. The decoding process locks the folder. Shapes,
+counts and the checksum are checked when a set is opened. This reads the file once, past the map, so
+that it takes no memory.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ import json
 import os
 import shutil
 import time
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
 from absl import logging
 
-from rat_tf import errors, files
+from rat_tf import errors
 from rat_tf.data import cache, examples
+from rat_tf.storage import files
 
+BLOCK = 2**24  # bytes read at once for the checksum
 SLOW = 5  # seconds of reading, above which a set is kept
 
 
@@ -119,6 +123,7 @@ def _save_labels(found: examples.Examples, folder: str) -> None:
             labels=found.labels,
             fingerprints=found.fingerprints,
             skipped=np.array(found.skipped, str),
+            checksum=_checksum(os.path.join(folder, "pixels.npy")),
         )
 
 
@@ -129,11 +134,14 @@ def _open(folder: str, size: int, shape) -> examples.Examples | None:
         pixels = np.load(os.path.join(folder, "pixels.npy"), mmap_mode="c")
         with np.load(os.path.join(folder, "labels.npz")) as rest:
             labels, fingerprints, skipped = rest["labels"], rest["fingerprints"], rest["skipped"]
+            checksum = int(rest["checksum"])
         rows = len(labels)
         found = (pixels.shape, pixels.dtype, fingerprints.shape, rows + len(skipped))
         expected = ((size, *shape), np.uint8, (rows, 8), size)
         if found != expected:
             raise ValueError(f"expected {expected}, found {found}")
+        if checksum != _checksum(os.path.join(folder, "pixels.npy")):
+            raise ValueError("the pixels have changed since they were decoded")
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged file can raise anything
@@ -142,6 +150,14 @@ def _open(folder: str, size: int, shape) -> examples.Examples | None:
         logging.warning("%s is damaged; decoding again: %s", folder, error)
         return None
     return examples.Examples(pixels, labels, np.arange(rows), fingerprints, tuple(skipped.tolist()))
+
+
+def _checksum(path: str) -> int:
+    checksum = 0
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return checksum
 
 
 def _remove_abandoned(parent: str) -> None:

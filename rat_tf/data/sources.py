@@ -44,6 +44,11 @@ def find(config: options.DataOptions) -> listing.Listing:
 
 def read(found: listing.Listing, config: options.DataOptions) -> Source:
     """Reads the images into memory, or from the cache on disk what is large or slow to decode."""
+    return Source(*read_parts(found, config, ("train", "validation", "test")), found.class_names)
+
+
+def read_parts(found: listing.Listing, config: options.DataOptions, names) -> list[Examples]:
+    """Some of train, validation and test; of the latter two only the images with a label."""
     fits = found.bytes <= config.memory_limit_gb * 1e9
     if fits:
         advice = "use a smaller --memory_limit_gb, which keeps them on disk, or --image_size"
@@ -67,11 +72,12 @@ def read(found: listing.Listing, config: options.DataOptions) -> Source:
                 f"{len(images.skipped)} broken files"
             )
         naming = examples.naming(parts, images.skipped, f"{config.dataset}/{name}")
-        return dataclasses.replace(images, name=naming)
+        images = dataclasses.replace(images, name=naming)
+        return images if name == "train" else _labeled(images)
 
-    parts = [read_part("train"), *(_labeled(read_part(name)) for name in ("validation", "test"))]
+    parts = [read_part(name) for name in names]
     listing.leave_out(skipped, config)
-    return Source(*parts, found.class_names)
+    return parts
 
 
 def load(config: options.DataOptions) -> Source:

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rat_tf import errors, files, records
+from rat_tf import errors
 from rat_tf.data import examples, kept, options, sources, strata
 from rat_tf.data import listing as listing_lib
+from rat_tf.storage import files, records
 
 PARTS = ("validation", "labeled", "unlabeled")
 
@@ -120,8 +121,13 @@ def load(path: str, source: sources.Source, config: options.DataOptions) -> Spli
             f"that of --dataset={config.dataset} has {source.train.hash[:16]}…: the images, files "
             "or labels have changed"
         )
+    return matched(split, source, config, f"--split_file: {path}")
+
+
+def matched(split: Split, source: sources.Source, config: options.DataOptions, where: str) -> Split:
+    """The split, if these images can be trained with it; `where` it comes from begins the error."""
     for problem in _problems(split, source):
-        raise errors.UserError(f"--split_file: {path}: {problem}")  # the first
+        raise errors.UserError(f"{where}: {problem}")  # the first
     _check_unlabeled(split.unlabeled, split.labeled, config)
     return _with_content(split, source)
 

@@ -17,8 +17,9 @@ import scipy.linalg
 from absl import logging
 from scipy.linalg import blas
 
-from rat_tf import errors, files
+from rat_tf import errors
 from rat_tf.data import cache, examples
+from rat_tf.storage import files
 
 SCALE = 55.0
 SMALLEST_NORM = 1e-10

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,8 +14,10 @@ import time
 from rat_tf import config as config_lib
 from rat_tf import data, errors, training
 from rat_tf.experiments import plan
+from rat_tf.storage import files
 
 TRAIN = ("-m", "rat_tf.train")
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 RELAY = 1.0  # seconds between looks at the log of a run
 FINISHED, PARTIAL, NEW = "finished", "partial", "new"
 
@@ -91,12 +95,18 @@ def execute(run: plan.Planned) -> str | None:
     """Trains one run in its own process, with output to <run folder>.log; returns any error."""
     log = log_of(run)
     os.makedirs(os.path.dirname(log), exist_ok=True)
+    lock = os.path.join(run.config.run_dir, "lock")
+    if os.path.exists(lock):  # of a sweep that was killed, the run may still be saving its state
+        with files.locked(lock, wait=True):
+            pass
     command = [sys.executable, *TRAIN, *run.arguments()]
     with open(log, "ab") as file:
         start = file.tell()
         relay = _Relay(log, start)
         # In a new session: Ctrl-C reaches only this process, which asks the run to save and stop.
-        process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=file, stderr=file, start_new_session=True, preexec_fn=_end_with_parent()
+        )
         try:
             status = None
             while status is None:
@@ -116,6 +126,24 @@ def execute(run: plan.Planned) -> str | None:
         lines = [line.strip() for line in file.read().decode(errors="replace").splitlines()]
     said = [line for line in lines if line.startswith("error: ")] or list(filter(None, lines))
     return f"exit status {status}: {said[-1] if said else 'no output'} (see {log})"
+
+
+def _end_with_parent():
+    """A function for a child process: it gets SIGTERM, and saves itself, if this process is killed.
+
+    Only Linux can do that. Elsewhere the next sweep waits for the run.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is None:
+        return None
+    parent = os.getpid()
+
+    def prepare():
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it was killed before
+            os._exit(128 + signal.SIGTERM)
+
+    return prepare
 
 
 class _Relay:
@@ -152,9 +180,12 @@ def execute_all(planned: list[plan.Planned], states: list[tuple[str, str]]) -> d
     for number, run in enumerate(waiting, start=1):
         print(f"[{number}/{len(waiting)}] {run.config.run_dir}, log: {log_of(run)}", flush=True)
         start = time.monotonic()
-        failure = execute(run)
+        try:
+            failure = execute(run)
+            said = "FAILED" if failure else state(run)[1]
+        except errors.UserError as error:
+            said, failure = "FAILED", str(error)
         if failure:
             failures[run.config.run_dir] = failure
-        said = "FAILED" if failure else state(run)[1]
         print(f"  {said}, {time.monotonic() - start:.0f} s", flush=True)
     return failures

@@ -6,8 +6,9 @@ import html
 import os
 import re
 
-from rat_tf import escapes, files, plots, training
+from rat_tf import plots, training
 from rat_tf.experiments import comparison, curves, paper, tables
+from rat_tf.storage import escapes, files
 
 EXAMPLES = 12  # runs whose adversarial examples are shown
 

@@ -6,8 +6,8 @@ import dataclasses
 import html
 import re
 
-from rat_tf import escapes, files
 from rat_tf.experiments import comparison
+from rat_tf.storage import escapes, files
 
 NOTE = (
     " error in %, mean ± standard deviation of the sample (n − 1) over the seeds. Bold: the "

@@ -7,7 +7,7 @@ import functools
 import matplotlib
 from matplotlib import figure, font_manager
 
-from rat_tf import files
+from rat_tf.storage import files
 
 #: Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")

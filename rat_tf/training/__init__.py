@@ -23,6 +23,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "preview",
         "progress",
         "run_folder",
+        "signals",
         "weights",
     ],
 )

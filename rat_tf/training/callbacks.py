@@ -6,13 +6,13 @@ import glob
 import math
 import os
 import sys
-import time
 
 import numpy as np
 import tensorflow as tf
 
-from rat_tf import errors, files
+from rat_tf import errors
 from rat_tf.plots import run as plots
+from rat_tf.storage import files
 from rat_tf.training import run_folder
 
 
@@ -26,25 +26,29 @@ class Curves(tf.keras.callbacks.Callback):
     On resume both are first truncated to the restored step: no gaps and no duplicates.
     """
 
-    def __init__(self, run: run_folder.Run, columns, start: int, tensorboard: bool):
+    def __init__(self, run: run_folder.Run, columns, start: int, tensorboard: bool, stopwatch):
         super().__init__()
         self._run = run
+        self._stopwatch = stopwatch
         self._columns = ["step", "seconds", *columns]
         rows = [row for row in run.rows() if row["step"] <= start]
-        self._spent = rows[-1]["seconds"] if rows else 0.0
-        files.write(run.metrics, files.csv_text(map(_texts, rows), self._columns))
+        with run.writing("metrics.csv"):
+            files.write(run.metrics, files.csv_text(map(_texts, rows), self._columns))
         self._writer = None
         if tensorboard:
             _cut_events(run.tensorboard, start)
             self._writer = tf.summary.create_file_writer(run.tensorboard)
-        self._began = time.time()
 
     def on_epoch_end(self, epoch, logs=None):
         step = int(self.model.optimizer.iterations.numpy())
         # Shared with the callbacks that follow.
-        logs["step"], logs["seconds"] = step, self._spent + time.time() - self._began
-        with open(self._run.metrics, "a", encoding="utf-8", newline="") as file:
-            file.write(files.csv_text([_texts(logs)], self._columns, header=False))
+        logs["step"], logs["seconds"] = step, self._stopwatch.seconds()
+        line = files.csv_text([_texts(logs)], self._columns, header=False)
+        with self._run.writing("metrics.csv"):
+            # Not created: if it is missing, the run folder has been removed.
+            with open(self._run.metrics, "r+", encoding="utf-8", newline="") as file:
+                file.seek(0, os.SEEK_END)
+                file.write(line)
         if self._writer:
             with self._writer.as_default(step):
                 for name in self._columns[1:]:

@@ -12,8 +12,9 @@ import sys
 import time
 
 from rat_tf import config as config_lib
-from rat_tf import data, errors, records
+from rat_tf import data, errors
 from rat_tf.config import cli, recipe, run_dirs, training_flags
+from rat_tf.storage import records
 from rat_tf.training import run_folder
 
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 from sklearn import metrics
 
 from rat_tf import adversary, divergences, draws, transforms
+from rat_tf.data import examples
 from rat_tf.training import intervals, weights
 
 #: The largest ε evaluated: about where people begin to doubt that the label is preserved.
@@ -23,10 +24,12 @@ XI = adversary.Xi(0.1, relative=True)
 BATCH = 100
 
 
-def predict(trained: weights.Trained, images) -> np.ndarray:
-    """Logits [N, classes] of stored images."""
+def predict(trained: weights.Trained, found: examples.Examples) -> np.ndarray:
+    """Logits [N, classes] of stored images, of which one batch at a time is copied."""
     logits = tf.function(trained.logits)
-    return np.concatenate([logits(batch).numpy() for batch in _batches(images)])
+    starts = range(0, len(found), BATCH)
+    batches = (found.take(slice(start, start + BATCH)).images for start in starts)
+    return np.concatenate([logits(batch).numpy() for batch in batches])
 
 
 def describe(logits, labels) -> dict:
@@ -145,7 +148,3 @@ def robustness(
                     }
                 )
     return rows
-
-
-def _batches(images):
-    return (images[start : start + BATCH] for start in range(0, len(images), BATCH))

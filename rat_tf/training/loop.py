@@ -9,12 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import data, files
+from rat_tf import data
 from rat_tf.data import strata, streams
 from rat_tf.methods import base
 from rat_tf.networks import guard
 from rat_tf.plots import canvas
 from rat_tf.plots import run as plots
+from rat_tf.storage import files
 from rat_tf.training import (
     build,
     checkpoints,
@@ -71,7 +72,7 @@ def fit(
     # In this order: callbacks read the logs of those before them; the state is saved last.
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
     columns += callbacks_lib.Examination.COLUMNS
-    curves = callbacks_lib.Curves(run, columns, start, config.tensorboard)
+    curves = callbacks_lib.Curves(run, columns, start, config.tensorboard, checkpoint.stopwatch)
     examination = callbacks_lib.Examination(examined_images(images), curves)
     try:
         model.fit(
@@ -123,6 +124,7 @@ def train(
     model, checkpoint = fit(config, run, images, strategy, worker, expected=expected, source=source)
     run = run.of_worker(worker)
     rows = run.rows()
+    seconds = rows[-1]["seconds"] if rows else checkpoint.stopwatch.seconds()
     used = config.used_transforms
     result = {
         "method": config.method,
@@ -135,39 +137,46 @@ def train(
         "split_hash": images.split.digest,
         "validation_images": len(images.validation),
         "test_images": len(images.test),
-        **evaluate(model, checkpoint, images.test, config.monitor()),
-        "seconds": rows[-1]["seconds"],
-        "images_per_second": sum(config.batch_sizes) * config.iterations / rows[-1]["seconds"],
+        **evaluate(model, checkpoint, images, config.monitor()),
+        "seconds": seconds,
+        "images_per_second": sum(config.batch_sizes) * config.iterations / seconds,
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
     for key in ("before", "after") if examined else ():
         examined[key] = [canvas.drawable(images.class_names)[number] for number in examined[key]]
-    title = f"{config.title}: {run_folder.verdict(result)}"
-    best = result["best_step"], result["best_validation_error"]
-    plots.summary(run.summary, rows, examined, title, best)
-    files.write(run.result, json.dumps(result, indent=2) + "\n")
+    with run.writing("the result"):
+        if rows:  # none if a user has removed a damaged metrics.csv
+            title = f"{config.title}: {run_folder.verdict(result)}"
+            best = result["best_step"], result["best_validation_error"]
+            plots.summary(run.summary, rows, examined, title, best)
+        files.write(run.result, json.dumps(result, indent=2) + "\n")
     return result
 
 
-def evaluate(model: base.Method, checkpoint: checkpoints.Checkpoints, test, judge: str) -> dict:
+def evaluate(
+    model: base.Method, checkpoint: checkpoints.Checkpoints, images: data.Data, judge: str
+) -> dict:
     """The paper's protocol: the test error at the step of the lowest validation error.
 
     With averaged weights, these and the trained ones each have a best step and a test error, under
     `ema_` and `student_`; --evaluate selects the result.
     """
 
-    def errors():
-        if not len(test):  # a user's folder may have no test set
+    def errors(some):
+        if not len(some):  # a user's folder may have no test set
             return dict.fromkeys(model.candidates)
-        return model.evaluate(streams.evaluation(test), return_dict=True, verbose=0)
+        return model.evaluate(streams.evaluation(some), return_dict=True, verbose=0)
 
-    found, last = {}, errors()
+    found, last = {}, errors(images.test)
     for monitor in model.candidates:
+        validation_error = float(checkpoint.best_error[monitor].numpy())
         step = checkpoint.restore_best(monitor)
+        if step != checkpoint.best_step[monitor]:  # the best weights are damaged
+            validation_error = errors(images.validation)[monitor]
         found[monitor] = {
-            "best_validation_error": float(checkpoint.best_error[monitor].numpy()),
+            "best_validation_error": validation_error,
             "best_step": step,
-            "test_error": errors()[monitor],
+            "test_error": errors(images.test)[monitor],
             "last_test_error": last[monitor],
         }
     result = dict(found[judge])

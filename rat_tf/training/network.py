@@ -8,9 +8,9 @@ import os
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import files
 from rat_tf.methods import checks
 from rat_tf.networks import applications, backbone, copies, model_files, sources
+from rat_tf.storage import files
 from rat_tf.training import kept_network, network_files, run_folder, weights
 
 

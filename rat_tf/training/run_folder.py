@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import itertools
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import errors, files, records, stack
+from rat_tf import errors, stack
 from rat_tf.config import flag_values
+from rat_tf.storage import files, records
 from rat_tf.training import intervals
 
 PARTS = ("labeled", "unlabeled", "validation", "test")
@@ -51,6 +53,12 @@ DATA = {
         f"the numbers of {', '.join(PARTS)} images",
     ),
 }
+#: What `Run.create` writes before flags.cfg, and what workers of a cluster may write meanwhile.
+_CREATED = re.compile(
+    r"lock|worker-\d+|(environment|data|split)\.json(\.\w+\.tmp)?|flags\.cfg\.\w+\.tmp"
+)
+#: What a killed process leaves: of `files.write`, of TensorFlow's checkpoints and their list.
+_LEFTOVER = re.compile(r".*\.tmp|\w+-\d+_temp|checkpoint\.tmp\w*")
 
 
 class Run:
@@ -76,30 +84,41 @@ class Run:
         return Run(os.path.join(self.folder, f"worker-{index}")) if index else self
 
     def check(self, config: config_lib.Config) -> None:
-        """Checks that the folder is new, empty, or a run with the same flags."""
-        if os.path.exists(self.flags):
+        """Checks that the folder is new, empty, a run with the same flags, or not yet a run."""
+        if os.path.lexists(self.flags):
             differences = config.differences(self.config())
             if differences:
                 raise errors.UserError(
                     f"--run_dir: {self.folder} was made with other flags; use another --run_dir "
                     "or the same flags:\n  " + "\n  ".join(differences)
                 )
-        elif os.path.exists(self.folder) and (
-            not os.path.isdir(self.folder) or os.listdir(self.folder)
-        ):
+        elif os.path.lexists(self.folder) and not self._has_not_begun():
             raise errors.UserError(
                 f"--run_dir: expected a new or empty folder, or a run folder, but {self.folder} is "
                 "not empty and has no flags.cfg"
             )
 
-    def load(self, config: config_lib.Config) -> data_lib.Data:
-        """Loads the images of the run. A resumed run must have the split that it began with.
+    def _has_not_begun(self) -> bool:
+        """Whether the folder has nothing but what `create` writes before flags.cfg."""
+        if not os.path.isdir(self.folder):
+            return False
+        names = os.listdir(self.folder)
+        ours = any(name.startswith(("lock", "environment.json")) for name in names)
+        return not names or ours and all(map(_CREATED.fullmatch, names))
 
-        Resumed with other images, it would have a split.json that does not describe it.
-        """
-        if os.path.exists(self.flags):
-            config = dataclasses.replace(config, split_file=self.split)
-        return data_lib.load(config)
+    def load(self, config: config_lib.Config) -> data_lib.Data:
+        """Loads the images of the run. A resumed run must have those that it began with."""
+        return data_lib.load(config, self._recorded() if os.path.exists(self.flags) else None)
+
+    def held_out(self, config: config_lib.Config, parts=("test", "validation")):
+        """The first of these parts that has images: its name and they. Others are not read."""
+        return data_lib.held_out(config, self._recorded(), parts)
+
+    def _recorded(self) -> data_lib.Recorded:
+        described = self.described()
+        split = data_lib.splits.read(self.split, "--run_dir")
+        names = tuple(described["class_names"])
+        return data_lib.Recorded(self.folder, split, names, described.get("hashes", {}))
 
     def create(
         self, config: config_lib.Config, images: data_lib.Data, given: dict | None = None
@@ -108,36 +127,72 @@ class Run:
 
         `given` are the flags by which its command finds it, where it chose the others.
         """
+        described = {
+            "class_names": list(images.class_names),
+            "image_shape": list(images.labeled.image_shape),
+            "counts": {name: len(getattr(images, name)) for name in PARTS},
+            "hashes": {"validation": images.validation.hash, "test": images.test.hash},
+        }
         if os.path.exists(self.flags):
-            if data_lib.splits.read(self.split).digest != images.split.digest:
+            before = self._recorded()
+            now = (images.split.digest, described["hashes"])
+            if (before.split.digest, before.hashes or now[1]) != now:
                 raise errors.UserError(
                     f"--run_dir: {self.folder} was started with other images or another split "
                     f"than --dataset={config.dataset} gives now; use another --run_dir"
                 )
             return
-        described = {
-            "class_names": images.class_names,
-            "image_shape": images.labeled.image_shape,
-            "counts": {name: len(getattr(images, name)) for name in PARTS},
-        }
-        try:
+        with self.writing("the description of the run"):
             os.makedirs(self.folder, exist_ok=True)
             files.write(self.environment, json.dumps(_environment(given), indent=2) + "\n")
             files.write(self.data, json.dumps(described, indent=2) + "\n")
             images.split.save(self.split)
             files.write(self.flags, config.flagfile())
+
+    @contextlib.contextmanager
+    def writing(self, what: str):
+        """Turns a full disk, or a folder that is gone, into a `UserError`; `what` is written."""
+        try:
+            yield
         except OSError as error:
-            raise errors.UserError(
-                f"--run_dir: cannot write to {self.folder}: {error.strerror}"
-            ) from None
+            raise self.unwritable(what, error.strerror or str(error)) from None
+
+    def unwritable(self, what: str, reason: str) -> errors.UserError:
+        if os.path.exists(self.folder) and not os.path.isdir(self.folder):
+            return errors.UserError(f"--run_dir: expected a folder, but {self.folder} is a file")
+        if "No such file" in reason and not os.path.isdir(self.folder):
+            return errors.UserError(
+                f"--run_dir: {self.folder} was removed or renamed while it was in use; "
+                f"{what} cannot be saved"
+            )
+        return errors.UserError(
+            f"--run_dir: {what} cannot be written to {self.folder}: {reason}. Earlier checkpoints "
+            "are intact: when it can be written, the same command resumes."
+        )
 
     @contextlib.contextmanager
     def locked(self):
-        """Keeps other processes from training in this folder at the same time."""
-        with files.locked(os.path.join(self.folder, "lock")) as held:
+        """Keeps other processes from training in this folder; removes what dead ones left."""
+        with contextlib.ExitStack() as stack:
+            with self.writing("the lock"):
+                os.makedirs(self.folder, exist_ok=True)
+                held = stack.enter_context(files.locked(os.path.join(self.folder, "lock")))
             if held is False:
                 raise errors.UserError(f"--run_dir: another process is training in {self.folder}")
+            if held:
+                self._remove_leftovers()
             yield
+
+    def _remove_leftovers(self) -> None:
+        """Removes temporary files, and checkpoints that were not completed: without an index."""
+        for folder in filter(os.path.isdir, (self.folder, self.checkpoints, self.best)):
+            for name in os.listdir(folder):
+                path = os.path.join(folder, name)
+                stem, data, _ = path.partition(".data-")
+                if data and not os.path.exists(f"{stem}.index"):
+                    os.remove(path)
+                elif _LEFTOVER.fullmatch(name):
+                    shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
     def config(self, **changes) -> config_lib.Config:
         """The config of the run, with some flags changed."""
@@ -156,7 +211,7 @@ class Run:
 
     def described(self) -> dict:
         """The classes, the image shape and the numbers of images."""
-        return records.json_object(self.data, DATA)
+        return records.json_object(self.data, DATA, {"hashes": records.dictionary})
 
     def commit(self) -> str | None:
         """The commit of the code; None if it is not known."""

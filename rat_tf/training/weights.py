@@ -87,9 +87,25 @@ def best_checkpoint(network, preprocessing) -> tf.train.Checkpoint:
 
 
 def unreadable(path: str, error: Exception) -> None:
-    """Warns of a damaged checkpoint."""
+    """Warns of a damaged checkpoint. One that is whole does not fit: that is a `UserError`."""
     reason = str(error).partition("\n")[0]
+    if _is_whole(path):
+        raise errors.UserError(
+            f"--run_dir: {path} is intact, but does not fit the network that flags.cfg and "
+            f"data.json describe: {reason}. Use these files and the code with which it was written."
+        ) from None
     print(f"warning: {path} cannot be read: {reason}", file=sys.stderr)
+
+
+def _is_whole(path: str) -> bool:
+    """Whether all of a checkpoint can be read; each of its tensors has a checksum."""
+    try:
+        reader = tf.train.load_checkpoint(path)
+        for name in reader.get_variable_to_shape_map():
+            reader.get_tensor(name)
+    except Exception:  # a damaged file can raise anything
+        return False
+    return True
 
 
 def _read(run: run_folder.Run, weights: str, monitor: str, network, preprocessing) -> int:
@@ -98,7 +114,9 @@ def _read(run: run_folder.Run, weights: str, monitor: str, network, preprocessin
     for path in paths:
         try:
             return _read_from(path, run, weights, monitor, network, preprocessing)
-        except (tf.errors.OpError, ValueError, IndexError) as error:  # a damaged file
+        except errors.UserError:
+            raise
+        except Exception as error:  # a damaged file can raise anything
             unreadable(path, error)
     raise errors.UserError(
         f"--run_dir: no checkpoint of {run.folder} can be read"
@@ -117,13 +135,18 @@ def _read_from(path: str, run, weights: str, monitor: str, network, preprocessin
     best_step = int(reader.get_tensor(key))
     if not best_step:
         raise errors.UserError(f"--run_dir: {run.folder} has no validated checkpoint yet")
+    last_step = int(path.rpartition("-")[2])
     if weights != "last":
-        best = best_checkpoint(network, preprocessing)
-        best.read(best_path(run, monitor, best_step)).assert_consumed()
-        return best_step
+        best = best_path(run, monitor, best_step)
+        try:
+            best_checkpoint(network, preprocessing).read(best).assert_consumed()
+            return best_step
+        except Exception as error:
+            unreadable(best, error)
+            print(f"warning: using the weights of step {last_step}, the last", file=sys.stderr)
     model = tf.Module()
     model.preprocessing = preprocessing
     setattr(model, "network" if monitor == "error" else "averaged", network)
     status = tf.train.Checkpoint(model=model).read(path)
     status.assert_existing_objects_matched().expect_partial()
-    return int(path.rpartition("-")[2])
+    return last_step

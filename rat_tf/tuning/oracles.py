@@ -24,7 +24,8 @@ import grpc
 import keras_tuner as kt
 from sklearn import exceptions
 
-from rat_tf import errors, files, records
+from rat_tf import errors
+from rat_tf.storage import files, records
 from rat_tf.tuning import search_space
 
 ChiefLost = grpc.RpcError  # raised in a worker when the chief does not answer

@@ -8,8 +8,9 @@ import os
 from collections.abc import Iterator
 
 from rat_tf import config as config_lib
-from rat_tf import errors, fields, files, records
+from rat_tf import errors, fields
 from rat_tf.config import flag_values
+from rat_tf.storage import files, records
 
 TUNERS = ("grid", "random", "bayesian", "hyperband")
 DEFAULT_TRIALS = 20  # of a random or Bayesian search

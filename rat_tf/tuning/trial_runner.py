@@ -14,8 +14,9 @@ import tensorflow as tf
 from tensorflow.python.framework import ops  # the registry of gradients is not exported
 
 from rat_tf import config as config_lib
-from rat_tf import data, errors, files
+from rat_tf import data, errors
 from rat_tf.data import streams
+from rat_tf.storage import files
 from rat_tf.training import callbacks, devices, loop, network_files, run_folder
 from rat_tf.tuning import oracles, search_settings, search_space, trials
 

@@ -10,8 +10,8 @@ import scipy.stats
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import files, records
 from rat_tf.plots import search as figure
+from rat_tf.storage import files, records
 from rat_tf.training import run_folder
 
 MIN_TRIALS = 3  # earlier trials that the median rule needs

@@ -87,7 +87,7 @@ def test_only_configs_is_looked_for_in_the_package(folder):
         (b"--flagfile=\n", "wrong.cfg: --flagfile: expected the name of a file, got ''"),
         (b"--flagfile base.cfg\n", "wrong.cfg, line 1: expected a flag such as --seed=1 or "),
         (b"--flagfile=gone.cfg", "wrong.cfg: --flagfile: no such file: gone.cfg"),
-        (b"--flagfile=.", "wrong.cfg: --flagfile: cannot read .: Is a directory"),
+        (b"--flagfile=.", "wrong.cfg: --flagfile: cannot read .: expected a file, found a folder"),
         (b"--seed=\xff\n", "--flagfile: wrong.cfg is not a text file (UTF-8)"),
         (b"--seed=1\n\nlabels=3", "wrong.cfg, line 3: expected a flag such as --seed=1 or "),
         (

@@ -10,8 +10,9 @@ import types
 import numpy as np
 import pytest
 
-from rat_tf import errors, files
+from rat_tf import errors
 from rat_tf.data import examples, mapped
+from rat_tf.storage import files
 from tests.data import make
 
 SHAPE = (6, 6, 3)
@@ -84,6 +85,18 @@ def test_other_pixels_than_expected_are_decoded_again(tmp_path, pixels):
     found = mapped.read([part(decoded)], SHAPE, str(tmp_path))
     np.testing.assert_array_equal(found.images, make.pixels(7))
     assert len(decoded) == 2
+
+
+def test_a_changed_pixel_is_noticed_and_decoded_again(tmp_path, caplog):
+    decoded = []
+    mapped.read([part(decoded)], SHAPE, str(tmp_path))
+    (path,) = tmp_path.rglob("pixels.npy")
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    found = mapped.read([part(decoded)], SHAPE, str(tmp_path))
+    np.testing.assert_array_equal(found.images, make.pixels(7))
+    assert len(decoded) == 2 and "pixels have changed" in caplog.text
 
 
 def test_what_was_left_out_is_remembered(tmp_path):

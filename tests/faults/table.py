@@ -127,7 +127,6 @@ DATA = {
     FOLDER + "broken": "broken.png: expected an image, found a broken file",
     FOLDER + "cut": "cut.png: expected an image, found a broken file",
     FOLDER + "bomb": "bomb.png: expected an image of at most 33,554,432 pixels",
-    FOLDER + "sizes": "--image_size: the images differ in size",
     FOLDER + "sizes --image_size=1000000": "not enough memory.*--image_size",
 }
 

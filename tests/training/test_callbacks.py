@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from rat_tf import errors
-from rat_tf.training import callbacks, run_folder
+from rat_tf.training import callbacks, checkpoints, run_folder
 
 HEALTHY = {
     "loss": 1.0,
@@ -69,8 +69,11 @@ def _events(run):
     )
 
 
+STOPWATCH = checkpoints.Stopwatch()
+
+
 def _write(run, start, steps):
-    curves = callbacks.Curves(run, ["loss"], start, tensorboard=True)
+    curves = callbacks.Curves(run, ["loss"], start, tensorboard=True, stopwatch=STOPWATCH)
     for step in steps:
         curves.model = tf.keras.Sequential()
         curves.model.optimizer = tf.keras.optimizers.SGD()

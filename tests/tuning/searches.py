@@ -5,8 +5,8 @@ import pathlib
 import time
 
 from rat_tf import config as config_lib
-from rat_tf import files
 from rat_tf.config import flag_values
+from rat_tf.storage import files
 from rat_tf.tuning import search_space
 
 TINY = {

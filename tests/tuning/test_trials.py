@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from rat_tf import files
+from rat_tf.storage import files
 from rat_tf.training import run_folder
 from rat_tf.tuning import trials
 from tests.tuning import searches

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rat_tf import escapes, files
+from rat_tf.storage import escapes, files
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from rat_tf import errors, records
+from rat_tf import errors
+from rat_tf.storage import records
 
 CHECKS = {"error": records.share, "names": records.list_of(records.string, "names")}
 GOOD = {"error": 0.5, "names": ["a"], "more": None}

@@ -11,7 +11,7 @@ import sys
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 
-from rat_tf import escapes
+from rat_tf.storage import escapes
 
 TEMPORARY = ".tmp"  # suffix of unfinished files
 
@@ -38,6 +38,9 @@ def writing(path: str) -> Iterator[str]:
     try:
         yield temporary
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename = error.filename or path  # a full disk says only that it is full
+        raise
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
