@@ -59,7 +59,10 @@ class Arm:
     @property
     def errors(self) -> dict[tuple[int, int], float]:
         """Test errors at the chosen ε by seed and split."""
-        runs = self.compared.get(self.epsilon, [])
+        return self.errors_at(self.epsilon)
+
+    def errors_at(self, epsilon: float) -> dict[tuple[int, int], float]:
+        runs = self.compared.get(epsilon, [])
         return {(r.config.seed, r.config.split_seed): r.error for r in runs}
 
 
@@ -97,9 +100,8 @@ def _validation(run: results.Result) -> float:
     return min(100 * row[column] for row in run.rows if column in row)
 
 
-def paired(ours: Arm, others: Arm) -> tuple[np.ndarray, float | None, float | None]:
+def paired(first: dict, second: dict) -> tuple[np.ndarray, float | None, float | None]:
     """Differences of the test errors of common seeds, p of the paired and of Welch's t-test."""
-    first, second = ours.errors, others.errors
     common = sorted(set(first) & set(second))
     differences = np.array([first[seed] - second[seed] for seed in common])
     p = None
@@ -115,18 +117,26 @@ def table(transforms: dict[str, dict[str, Arm]]) -> str:
     lines.append("| --- " * 10 + "|")
     for name in ["", *PARAMETERS]:
         arms = transforms.get(name, {})
+        random = arms.get(RANDOM)
         for method, arm in sorted(arms.items(), key=lambda item: item[0] != RANDOM):
-            errors = list(arm.errors.values())
-            cells = [name or "–", _parameters(name, arm), method]
-            cells += [f"{arm.epsilon:g}" if name else "–", f"{arm.validation(arm.epsilon):.1f}"]
-            cells += [_number(errors), str(len(errors))]
-            if method != RANDOM and RANDOM in arms:
-                differences, *ps = paired(arm, arms[RANDOM])
-                cells += [_number(differences, "+"), *map(_p, ps)]
-            else:
-                cells += ["", "", ""]
-            lines.append("| " + " | ".join(cells) + " |")
+            lines.append(_line(name, method, arm, arm.epsilon, random))
+            # What the search itself does: Random with the ε of the other.
+            if random and arm is not random and arm.epsilon != random.epsilon:
+                if random.errors_at(arm.epsilon):
+                    lines.append(_line(name, f"{RANDOM} at that ε", random, arm.epsilon, random))
     return "\n".join(lines)
+
+
+def _line(name: str, method: str, arm: Arm, epsilon: float, random: Arm | None) -> str:
+    errors = arm.errors_at(epsilon)
+    cells = [name or "–", _parameters(name, arm), method, f"{epsilon:g}" if name else "–"]
+    cells += [f"{arm.validation(epsilon):.1f}", _number(list(errors.values())), str(len(errors))]
+    if random and method != RANDOM:
+        differences, *ps = paired(errors, random.errors)
+        cells += [_number(differences, "+"), *map(_p, ps)]
+    else:
+        cells += ["", "", ""]
+    return "| " + " | ".join(cells) + " |"
 
 
 def _parameters(name: str, arm: Arm) -> str:
