@@ -181,6 +181,9 @@ def epsilon_picture(path: str, made: dict) -> None:
                 axis.semilogx(*zip(*points), "o-", markersize=3, color=colour, label=method)
                 chosen = arm.epsilon
                 axis.plot(chosen, arm.validation(chosen), "o", markersize=9, mfc="none", c=colour)
+        ticks = sorted({epsilon for arm in arms.values() for epsilon in arm.tuning})
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7)
+        axis.set_xticks([], minor=True)
         axis.set(title=f"{name}\n{title}", xlabel="ε")
         axis.title.set_fontsize(8)
         axis.grid(alpha=0.3)
@@ -194,10 +197,16 @@ def epsilon_picture(path: str, made: dict) -> None:
 
 def errors_picture(path: str, made: dict) -> None:
     """Test errors of all seeds at the chosen ε; a line joins what shares seed and split."""
-    shown = {t: [n for n in ["", *PARAMETERS] if n in made[t]] for t in made}
+    shown = {
+        title: [n for n in ["", *PARAMETERS] if any(a.errors for a in found.get(n, {}).values())]
+        for title, found in made.items()
+    }
+    shown = {title: names for title, names in shown.items() if names}
+    if not shown:
+        return
     widths = [len(names) for names in shown.values()]
     figure, axes = canvas.subplots(
-        1, len(made), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
+        1, len(shown), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
     )
     for axis, (title, names) in zip(axes[0], shown.items()):
         for place, name in enumerate(names):
