@@ -158,22 +158,25 @@ def _p(p: float | None) -> str:
     return "–" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
-def _panels(made: dict) -> list[tuple[str, str, dict[str, Arm]]]:
-    return [
-        (title, name, made[title][name])
-        for title in made
-        for name in PARAMETERS
-        if name in made[title]
-    ]
+def _grid(made: dict) -> tuple:
+    """A figure of validation errors, and (axis, arms) of every experiment and transformation."""
+    panels = [(t, name, made[t][name]) for t in made for name in PARAMETERS if name in made[t]]
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
+    for axis, (title, name, _) in zip(axes.flat, panels):
+        axis.set_title(f"{name}\n{title}", fontsize=8)
+    for line in axes:
+        line[0].set_ylabel("validation error, %")
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    return figure, [(axis, arms) for axis, (_, _, arms) in zip(axes.flat, panels)]
 
 
 def epsilon_picture(path: str, made: dict) -> None:
     """Validation error of the tuning runs against ε, with the chosen one marked."""
-    panels = _panels(made)
-    columns = min(4, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
-    for axis, (title, name, arms) in zip(axes.flat, panels):
+    figure, panels = _grid(made)
+    for axis, arms in panels:
         for method, arm in arms.items():
             points = sorted((epsilon, arm.validation(epsilon)) for epsilon in arm.tuning)
             if points:
@@ -184,14 +187,9 @@ def epsilon_picture(path: str, made: dict) -> None:
         ticks = sorted({epsilon for arm in arms.values() for epsilon in arm.tuning})
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7)
         axis.set_xticks([], minor=True)
-        axis.set(title=f"{name}\n{title}", xlabel="ε")
-        axis.title.set_fontsize(8)
+        axis.set(xlabel="ε")
         axis.grid(alpha=0.3)
         axis.legend(fontsize=7)
-    for line in axes:
-        line[0].set_ylabel("validation error, %")
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
     canvas.save(figure, path)
 
 
@@ -241,11 +239,8 @@ def _once(axis) -> tuple[list, list]:
 
 def steps_picture(path: str, made: dict) -> None:
     """Validation error against steps at the chosen ε, over the tuning and compared seeds."""
-    panels = _panels(made)
-    columns = min(4, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
-    for axis, (title, name, arms) in zip(axes.flat, panels):
+    figure, panels = _grid(made)
+    for axis, arms in panels:
         for method, arm in arms.items():
             runs = arm.compared.get(arm.epsilon) or arm.tuning.get(arm.epsilon, [])
             column = f"val_{runs[0].config.monitor()}"
@@ -258,15 +253,10 @@ def steps_picture(path: str, made: dict) -> None:
             if len(runs) > 1:
                 std = errors.std(axis=0, ddof=1)
                 axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
-        axis.set(title=f"{name}\n{title}", xlabel="step")
-        axis.title.set_fontsize(8)
+        axis.set(xlabel="step")
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
         axis.legend(fontsize=7)
-    for line in axes:
-        line[0].set_ylabel("validation error, %")
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
     canvas.save(figure, path)
 
 
