@@ -158,22 +158,25 @@ def _p(p: float | None) -> str:
     return "–" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
-def _panels(made: dict) -> list[tuple[str, str, dict[str, Arm]]]:
-    return [
-        (title, name, made[title][name])
-        for title in made
-        for name in PARAMETERS
-        if name in made[title]
-    ]
+def _grid(made: dict) -> tuple:
+    """A figure of validation errors, and (axis, arms) of every experiment and transformation."""
+    panels = [(t, name, made[t][name]) for t in made for name in PARAMETERS if name in made[t]]
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
+    for axis, (title, name, _) in zip(axes.flat, panels):
+        axis.set_title(f"{name}\n{title}", fontsize=8)
+    for line in axes:
+        line[0].set_ylabel("validation error, %")
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    return figure, [(axis, arms) for axis, (_, _, arms) in zip(axes.flat, panels)]
 
 
 def epsilon_picture(path: str, made: dict) -> None:
     """Validation error of the tuning runs against ε, with the chosen one marked."""
-    panels = _panels(made)
-    columns = min(4, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
-    for axis, (title, name, arms) in zip(axes.flat, panels):
+    figure, panels = _grid(made)
+    for axis, arms in panels:
         for method, arm in arms.items():
             points = sorted((epsilon, arm.validation(epsilon)) for epsilon in arm.tuning)
             if points:
@@ -181,23 +184,27 @@ def epsilon_picture(path: str, made: dict) -> None:
                 axis.semilogx(*zip(*points), "o-", markersize=3, color=colour, label=method)
                 chosen = arm.epsilon
                 axis.plot(chosen, arm.validation(chosen), "o", markersize=9, mfc="none", c=colour)
-        axis.set(title=f"{name}\n{title}", xlabel="ε")
-        axis.title.set_fontsize(8)
+        ticks = sorted({epsilon for arm in arms.values() for epsilon in arm.tuning})
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7)
+        axis.set_xticks([], minor=True)
+        axis.set(xlabel="ε")
         axis.grid(alpha=0.3)
         axis.legend(fontsize=7)
-    for line in axes:
-        line[0].set_ylabel("validation error, %")
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
     canvas.save(figure, path)
 
 
 def errors_picture(path: str, made: dict) -> None:
     """Test errors of all seeds at the chosen ε; a line joins what shares seed and split."""
-    shown = {t: [n for n in ["", *PARAMETERS] if n in made[t]] for t in made}
+    shown = {
+        title: [n for n in ["", *PARAMETERS] if any(a.errors for a in found.get(n, {}).values())]
+        for title, found in made.items()
+    }
+    shown = {title: names for title, names in shown.items() if names}
+    if not shown:
+        return
     widths = [len(names) for names in shown.values()]
     figure, axes = canvas.subplots(
-        1, len(made), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
+        1, len(shown), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
     )
     for axis, (title, names) in zip(axes[0], shown.items()):
         for place, name in enumerate(names):
@@ -232,11 +239,8 @@ def _once(axis) -> tuple[list, list]:
 
 def steps_picture(path: str, made: dict) -> None:
     """Validation error against steps at the chosen ε, over the tuning and compared seeds."""
-    panels = _panels(made)
-    columns = min(4, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
-    for axis, (title, name, arms) in zip(axes.flat, panels):
+    figure, panels = _grid(made)
+    for axis, arms in panels:
         for method, arm in arms.items():
             runs = arm.compared.get(arm.epsilon) or arm.tuning.get(arm.epsilon, [])
             column = f"val_{runs[0].config.monitor()}"
@@ -249,15 +253,10 @@ def steps_picture(path: str, made: dict) -> None:
             if len(runs) > 1:
                 std = errors.std(axis=0, ddof=1)
                 axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
-        axis.set(title=f"{name}\n{title}", xlabel="step")
-        axis.title.set_fontsize(8)
+        axis.set(xlabel="step")
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
         axis.legend(fontsize=7)
-    for line in axes:
-        line[0].set_ylabel("validation error, %")
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
     canvas.save(figure, path)
 
 
