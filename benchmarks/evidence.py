@@ -59,7 +59,10 @@ class Arm:
     @property
     def errors(self) -> dict[tuple[int, int], float]:
         """Test errors at the chosen ε by seed and split."""
-        runs = self.compared.get(self.epsilon, [])
+        return self.errors_at(self.epsilon)
+
+    def errors_at(self, epsilon: float) -> dict[tuple[int, int], float]:
+        runs = self.compared.get(epsilon, [])
         return {(r.config.seed, r.config.split_seed): r.error for r in runs}
 
 
@@ -97,9 +100,8 @@ def _validation(run: results.Result) -> float:
     return min(100 * row[column] for row in run.rows if column in row)
 
 
-def paired(ours: Arm, others: Arm) -> tuple[np.ndarray, float | None, float | None]:
+def paired(first: dict, second: dict) -> tuple[np.ndarray, float | None, float | None]:
     """Differences of the test errors of common seeds, p of the paired and of Welch's t-test."""
-    first, second = ours.errors, others.errors
     common = sorted(set(first) & set(second))
     differences = np.array([first[seed] - second[seed] for seed in common])
     p = None
@@ -115,18 +117,26 @@ def table(transforms: dict[str, dict[str, Arm]]) -> str:
     lines.append("| --- " * 10 + "|")
     for name in ["", *PARAMETERS]:
         arms = transforms.get(name, {})
+        random = arms.get(RANDOM)
         for method, arm in sorted(arms.items(), key=lambda item: item[0] != RANDOM):
-            errors = list(arm.errors.values())
-            cells = [name or "–", _parameters(name, arm), method]
-            cells += [f"{arm.epsilon:g}" if name else "–", f"{arm.validation(arm.epsilon):.1f}"]
-            cells += [_number(errors), str(len(errors))]
-            if method != RANDOM and RANDOM in arms:
-                differences, *ps = paired(arm, arms[RANDOM])
-                cells += [_number(differences, "+"), *map(_p, ps)]
-            else:
-                cells += ["", "", ""]
-            lines.append("| " + " | ".join(cells) + " |")
+            lines.append(_line(name, method, arm, arm.epsilon, random))
+            # What the search itself does: Random with the ε of the other.
+            if random and arm is not random and arm.epsilon != random.epsilon:
+                if random.errors_at(arm.epsilon):
+                    lines.append(_line(name, f"{RANDOM} at that ε", random, arm.epsilon, random))
     return "\n".join(lines)
+
+
+def _line(name: str, method: str, arm: Arm, epsilon: float, random: Arm | None) -> str:
+    errors = arm.errors_at(epsilon)
+    cells = [name or "–", _parameters(name, arm), method, f"{epsilon:g}" if name else "–"]
+    cells += [f"{arm.validation(epsilon):.1f}", _number(list(errors.values())), str(len(errors))]
+    if random and method != RANDOM:
+        differences, *ps = paired(errors, random.errors)
+        cells += [_number(differences, "+"), *map(_p, ps)]
+    else:
+        cells += ["", "", ""]
+    return "| " + " | ".join(cells) + " |"
 
 
 def _parameters(name: str, arm: Arm) -> str:
@@ -148,22 +158,25 @@ def _p(p: float | None) -> str:
     return "–" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
-def _panels(made: dict) -> list[tuple[str, str, dict[str, Arm]]]:
-    return [
-        (title, name, made[title][name])
-        for title in made
-        for name in PARAMETERS
-        if name in made[title]
-    ]
+def _grid(made: dict) -> tuple:
+    """A figure of validation errors, and (axis, arms) of every experiment and transformation."""
+    panels = [(t, name, made[t][name]) for t in made for name in PARAMETERS if name in made[t]]
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
+    for axis, (title, name, _) in zip(axes.flat, panels):
+        axis.set_title(f"{name}\n{title}", fontsize=8)
+    for line in axes:
+        line[0].set_ylabel("validation error, %")
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    return figure, [(axis, arms) for axis, (_, _, arms) in zip(axes.flat, panels)]
 
 
 def epsilon_picture(path: str, made: dict) -> None:
     """Validation error of the tuning runs against ε, with the chosen one marked."""
-    panels = _panels(made)
-    columns = min(4, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
-    for axis, (title, name, arms) in zip(axes.flat, panels):
+    figure, panels = _grid(made)
+    for axis, arms in panels:
         for method, arm in arms.items():
             points = sorted((epsilon, arm.validation(epsilon)) for epsilon in arm.tuning)
             if points:
@@ -171,23 +184,27 @@ def epsilon_picture(path: str, made: dict) -> None:
                 axis.semilogx(*zip(*points), "o-", markersize=3, color=colour, label=method)
                 chosen = arm.epsilon
                 axis.plot(chosen, arm.validation(chosen), "o", markersize=9, mfc="none", c=colour)
-        axis.set(title=f"{name}\n{title}", xlabel="ε")
-        axis.title.set_fontsize(8)
+        ticks = sorted({epsilon for arm in arms.values() for epsilon in arm.tuning})
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7)
+        axis.set_xticks([], minor=True)
+        axis.set(xlabel="ε")
         axis.grid(alpha=0.3)
         axis.legend(fontsize=7)
-    for line in axes:
-        line[0].set_ylabel("validation error, %")
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
     canvas.save(figure, path)
 
 
 def errors_picture(path: str, made: dict) -> None:
     """Test errors of all seeds at the chosen ε; a line joins what shares seed and split."""
-    shown = {t: [n for n in ["", *PARAMETERS] if n in made[t]] for t in made}
+    shown = {
+        title: [n for n in ["", *PARAMETERS] if any(a.errors for a in found.get(n, {}).values())]
+        for title, found in made.items()
+    }
+    shown = {title: names for title, names in shown.items() if names}
+    if not shown:
+        return
     widths = [len(names) for names in shown.values()]
     figure, axes = canvas.subplots(
-        1, len(made), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
+        1, len(shown), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
     )
     for axis, (title, names) in zip(axes[0], shown.items()):
         for place, name in enumerate(names):
@@ -222,11 +239,8 @@ def _once(axis) -> tuple[list, list]:
 
 def steps_picture(path: str, made: dict) -> None:
     """Validation error against steps at the chosen ε, over the tuning and compared seeds."""
-    panels = _panels(made)
-    columns = min(4, len(panels))
-    rows = -(-len(panels) // columns)
-    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
-    for axis, (title, name, arms) in zip(axes.flat, panels):
+    figure, panels = _grid(made)
+    for axis, arms in panels:
         for method, arm in arms.items():
             runs = arm.compared.get(arm.epsilon) or arm.tuning.get(arm.epsilon, [])
             column = f"val_{runs[0].config.monitor()}"
@@ -239,15 +253,10 @@ def steps_picture(path: str, made: dict) -> None:
             if len(runs) > 1:
                 std = errors.std(axis=0, ddof=1)
                 axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
-        axis.set(title=f"{name}\n{title}", xlabel="step")
-        axis.title.set_fontsize(8)
+        axis.set(xlabel="step")
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
         axis.legend(fontsize=7)
-    for line in axes:
-        line[0].set_ylabel("validation error, %")
-    for axis in axes.flat[len(panels) :]:
-        axis.set_visible(False)
     canvas.save(figure, path)
 
 

@@ -10,7 +10,7 @@ import lazy_loader
 
 from rat_tf import stack
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Both are read when TensorFlow's library is loaded, so they must be set before its import. oneDNN
 # makes a step on a CPU 1.2 (AVX2) to 2.2 (AVX-512) times faster, see docs/performance.md; level 1

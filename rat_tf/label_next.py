@@ -53,6 +53,7 @@ def main(flags: Flags) -> list[str]:
     config = run.config(**({"data_dir": flags.data_dir} if flags.data_dir else {}))
     if os.path.exists(flags.output) and not os.path.isdir(flags.output):
         raise errors.UserError(f"--output: expected a folder, but {flags.output} is a file")
+    files.check_writable(flags.output, "output")
     if flags.copy_to:
         labelling.layout.check(flags.copy_to)
     cli.import_tensorflow_quietly()

@@ -106,6 +106,7 @@ def check(flags: Flags, paths, given) -> None:
         raise errors.UserError(
             f"--output: expected a file in a folder that exists, got {flags.output}"
         )
+    files.check_writable(folder, "output")
 
 
 def images_of(flags: Flags, paths, classifier, problems: list[str]):

@@ -38,7 +38,7 @@ def signalled(self, batch, logs=None):
     if self.model.optimizer.iterations == 10:
         os.kill(os.getpid(), {number})
 progress.Progress.on_train_batch_end = signalled
-cli.run(train.main)
+cli.command(lambda parsed: train.main(parsed.config), training=True)
 """
 
 

@@ -12,6 +12,7 @@ from tests.experiments import run_folders
 
 VALIDATION = {("rat", 0.1): 0.2, ("rat", 0.3): 0.1, ("random", 0.3): 0.4, ("random", 0.6): 0.3}
 TEST = {("rat", 0.3): [4.0, 5.0, 7.0], ("random", 0.6): [6.0, 6.5, 9.5], ("rat", 0.1): [1.0]}
+TEST["random", 0.3] = [8.0, 9.0]
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +48,15 @@ def test_epsilon_is_chosen_by_the_tuning_runs(made):
 def test_differences_and_their_tests(made):
     ((_, transforms),) = made.items()
     rat, random = TEST["rat", 0.3], TEST["random", 0.6]
-    differences, p, welch = evidence.paired(*(transforms["affine"][n] for n in ("RAT", "Random")))
+    differences, p, welch = evidence.paired(
+        *(transforms["affine"][n].errors for n in ("RAT", "Random"))
+    )
     np.testing.assert_allclose(differences, np.subtract(rat, random))
     assert p == pytest.approx(scipy.stats.ttest_rel(rat, random).pvalue)
     assert welch == pytest.approx(scipy.stats.ttest_ind(rat, random, equal_var=False).pvalue)
     text = evidence.table(transforms)
     assert "| affine | 6 | RAT | 0.3 | 10.0 | 5.33 ± 1.53 | 3 | −2.00 ± 0.50 | 0.020 |" in text
+    assert "| affine | 6 | Random at that ε | 0.3 | 40.0 | 8.50 ± 0.71 | 2 | +2.25 ± 0.35 |" in text
 
 
 def test_figures(made, tmp_path):

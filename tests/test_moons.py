@@ -1,5 +1,6 @@
 """Figure 1: the rotation against complex numbers, the data, and the command with its defaults."""
 
+import errno
 import os
 import re
 
@@ -121,7 +122,7 @@ def test_a_failed_write_leaves_the_old_picture(tmp_path, monkeypatch):
         def savefig(self, path, **_):
             with open(path, "w") as file:
                 file.write("half a pict")
-            raise OSError("no space left on device")
+            raise OSError(errno.ENOSPC, "no space left on device")
 
     for name, value in (("train", None), ("error", 0.5), ("panel", None)):
         monkeypatch.setattr(two_moons, name, lambda *_, value=value: value)

@@ -8,6 +8,7 @@ import tensorflow as tf
 from sklearn import base, datasets, linear_model, model_selection
 from sklearn.utils import estimator_checks
 
+from rat_tf import networks
 from rat_tf.sklearn import RATClassifier
 
 X, Y = datasets.load_digits(return_X_y=True)
@@ -112,6 +113,23 @@ def test_cross_validation_of_few_labels(few):
         ({"method_options": {"threshold": 1}}, "threshold is not an option of rat"),
         ({"iterations": 0}, "iterations: expected a number > 0, got 0"),
         ({"labeled_batch": -1}, "labeled_batch: expected a number > 0, got -1"),
+        ({"iterations": 2.5}, "iterations: expected a whole number, got 2.5"),
+        ({"iterations": None}, "iterations: expected a whole number, got None"),
+        ({"learning_rate": "a"}, "learning_rate: expected a number, got 'a'"),
+        ({"ema_decay": 1.5}, r"ema_decay: expected a number in \[0, 1\), got 1.5"),
+        ({"method": ["rat"]}, "method: expected one of rat, "),
+        ({"method_options": "xi"}, "method_options: expected a dictionary"),
+        ({"transforms": 3}, "transforms: expected text"),
+        ({"transforms": ""}, "transforms: expected <name>:<epsilon>"),
+        ({"value_range": 3}, r"value_range: expected \(low, high\), got 3"),
+        ({"value_range": (1, 2, 3)}, r"value_range: expected \(low, high\), got"),
+        ({"image_shape": 8}, r"image_shape: expected \(height, width, channels\), got 8"),
+        ({"image_shape": "abc"}, "image_shape: expected"),
+        ({"network": 3}, "network: expected a name or a function"),
+        ({"network": "keras:MobileNet9"}, "network: expected keras:<name>"),
+        ({"network": "no_such_module:f"}, "network: no_such_module cannot be used"),
+        ({"network": lambda shape, classes: None}, "network: expected a tf.keras.Model"),
+        ({"network": lambda shape, classes: networks.build("mlp-4", 9)}, "one per class, got"),
     ],
 )
 def test_mistakes_are_named_before_training(arguments, words):

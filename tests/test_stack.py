@@ -28,7 +28,8 @@ def test_keras_is_keras_2():
 )
 def test_tf_keras_is_chosen_where_it_is_installed(monkeypatch, installed, expected):
     """TensorFlow 2.15 would have no Keras if it were told to use a package that is not there."""
-    monkeypatch.delenv("TF_USE_LEGACY_KERAS", raising=False)
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "")  # so that it is put back as it was
+    monkeypatch.delenv("TF_USE_LEGACY_KERAS")
     packages(monkeypatch, *installed)
     stack.choose_keras()
     assert stack.os.environ.get("TF_USE_LEGACY_KERAS") == expected

@@ -12,6 +12,7 @@ from rat_tf import config as config_lib
 from rat_tf import transforms
 from rat_tf.data import preprocess
 from rat_tf.training import build as build_lib
+from rat_tf.training import network as network_lib
 from tests.transforms import cases
 
 TRANSFORMS = "noise:1,channel:0.001,affine:0.6,tps:1,flow:0.01"
@@ -48,7 +49,7 @@ def build(name, network="tiny", **changes):
         **changes,
     )
     layer = preprocess.Scale()
-    model = build_lib.method(config, 10, layer)
+    model = build_lib.method(config, network_lib.Source(config, (8, 8, 3), 10), layer)
     return build_lib.compiled(model, config, layer(tf.zeros([1, 8, 8, 3], tf.uint8)))
 
 

@@ -123,23 +123,11 @@ def _given(registry: flags.FlagValues, arguments) -> tuple[str, ...]:
 # ---- commands
 
 
-def run(main) -> None:
-    """Runs a command that has only the training flags: main(config)."""
-    command(lambda parsed: main(parsed.config), training=True, config=True)
-
-
-def command(
-    main,
-    own=NoFlags,
-    training: bool = False,
-    positional: bool = False,
-    config: bool = False,
-) -> None:
+def command(main, own=NoFlags, training: bool = False, positional: bool = False) -> None:
     """Checks the flags, then runs main(parsed); an integer that it returns is the exit status.
 
-    `own`, `training` and `positional` are those of `parse`. `config` makes the `Config` before
-    main runs, so that all training flags are checked. A main that needs TensorFlow imports it by
-    `import_tensorflow_quietly` when everything that can be checked without it is right.
+    `own`, `training` and `positional` are those of `parse`. A main that needs TensorFlow imports
+    it by `import_tensorflow_quietly` when everything that can be checked without it is right.
     """
     _use_utf8()
     arguments = sys.argv[1:]
@@ -151,8 +139,6 @@ def command(
             print(help_text(sys.modules["__main__"].__doc__ or "", own, training), flush=True)
             return
         parsed = parse(arguments, own, training, positional)
-        if config:
-            parsed.config  # noqa: B018  (checked here, used in main)
         status = main(parsed)
     if isinstance(status, int) and status:
         sys.exit(status)

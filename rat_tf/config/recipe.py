@@ -101,7 +101,8 @@ def pick(device: str, side: int, budget: str) -> str:
 def side_of_folder(dataset: str) -> int:
     """The median of the shorter sides of a folder's images; 0 if none can be read.
 
-    Up to SAMPLE files, evenly spread over the sorted paths; broken ones are passed over here.
+    Up to SAMPLE files, evenly spread over the sorted paths. Broken ones, and folders behind links,
+    are passed over here.
     """
     from PIL import Image
 
@@ -109,12 +110,14 @@ def side_of_folder(dataset: str) -> int:
     extensions = tuple(Image.registered_extensions())
     paths = sorted(
         os.path.join(folder, name)
-        for folder, _, names in os.walk(root, followlinks=True)
+        for folder, _, names in os.walk(root)
         for name in names
         if name.lower().endswith(extensions) and not name.startswith(".")
     )
     sides = []
     for path in paths[:: max(len(paths) // SAMPLE, 1)]:
+        if not os.path.isfile(path):  # a pipe would wait for a writer
+            continue
         try:
             with Image.open(path) as image:
                 sides.append(min(image.size))

@@ -1,9 +1,10 @@
 """Describes the images that a run would use, and writes a contact sheet next to its run folder.
 
+    python -m rat_tf.data --dataset=folder:pets
     python -m rat_tf.data --flagfile=configs/digits50.cfg
     python -m rat_tf.data --dataset=svhn --download    # downloads and prepares the set first
 
-The flags are those of rat_tf.train.
+The flags are those of rat_tf.train, with the preset that it would take.
 """
 
 from __future__ import annotations
@@ -71,6 +72,13 @@ def _numbers(fingerprints: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(fingerprints).view(np.uint64)[:, 0]
 
 
+def start(parsed: cli.Parsed) -> None:
+    """The flags are checked, then those that they leave open are chosen as for a new run."""
+    choice = training.choice.for_new_run(parsed)
+    cli.import_tensorflow_quietly()
+    main(choice.fit_to_images())
+
+
 def main(config: config_lib.Config) -> None:
     cli.import_tensorflow_quietly()
     data_lib.streams.check_replicas(*config.batch_sizes, config.logical_devices)
@@ -93,4 +101,4 @@ def main(config: config_lib.Config) -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main)
+    cli.command(start, training=True)

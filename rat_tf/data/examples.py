@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
-from absl import logging
 
 ALIGNMENT = 64  # bytes; TensorFlow aborts on shared memory with another alignment
 UNLABELED = -1
@@ -171,7 +171,7 @@ def read(parts: Sequence[Part], shape, path: str | None = None) -> Examples:
             labels.append(part_labels)
             fingerprints.append(part_fingerprints)
             if time.monotonic() - reported >= PROGRESS_INTERVAL:
-                logging.warning("read %d of %d images", filled, size)
+                print(f"read {filled:,} of {size:,} images", file=sys.stderr, flush=True)
                 reported = time.monotonic()
     if path:
         pixels.flush()

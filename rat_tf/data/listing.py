@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Sequence
 
 import numpy as np
-from absl import logging
 
 from rat_tf import errors
 from rat_tf.data import examples, options
@@ -42,4 +42,5 @@ def leave_out(problems: Sequence[str], config: options.DataOptions) -> None:
     if problems:
         named = "\n  ".join(problems[:MAX_NAMED])
         more = f"\n  and {len(problems) - MAX_NAMED} more" if problems[MAX_NAMED:] else ""
-        logging.warning("--skip_broken: skipped files: %d\n  %s%s", len(problems), named, more)
+        count = f"{len(problems):,} broken file{'s' if problems[1:] else ''}"
+        print(f"warning: --skip_broken skipped {count}:\n  {named}{more}", file=sys.stderr)

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from rat_tf import errors
 from rat_tf.labelling import page, thumbnails
+from rat_tf.storage import files
 
 
 def check(folder: str) -> None:
     """Refuses a folder that has something in it."""
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise errors.UserError(f"--copy_to: expected a new or empty folder, but {folder} is not")
+    files.check_writable(folder, "copy_to")
 
 
 def copy(folder: str, cards: Sequence[page.Card], guesses: Sequence[str], class_names) -> None:

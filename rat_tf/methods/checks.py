@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Mapping
+
 import numpy as np
 import tensorflow as tf
 
@@ -59,6 +62,22 @@ def dataset(method, data) -> None:
             raise ValueError(
                 f"fit: expected batches of one size, got {part}; use batch(…, drop_remainder=True)"
             )
+
+
+def class_weight(found) -> None:
+    """Weights by the number of a class."""
+    fits = isinstance(found, Mapping) and all(
+        isinstance(number, numbers.Integral)
+        and number >= 0
+        and isinstance(weight, numbers.Real)
+        and 0 <= weight < float("inf")
+        for number, weight in found.items()
+    )
+    if not fits:
+        raise ValueError(
+            "class_weight: expected a dictionary from the numbers of classes to weights >= 0, such "
+            f"as {{0: 1.0, 1: 5.0}}, got {found!r}"
+        )
 
 
 def first_batch(method, data) -> None:

@@ -86,6 +86,7 @@ class Habits(tf.keras.Model):
         """
         checks.dataset(self, x)
         if class_weight is not None:
+            checks.class_weight(class_weight)
             x = x.map(lambda *data: self._by_class(data, class_weight))
         with self.distribute_strategy.scope():
             checks.first_batch(self, x)

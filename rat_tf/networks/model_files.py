@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zipfile
 from collections.abc import Iterator
 
 import h5py
 
+MAX_CONFIG = 2**26  # bytes, when it is unpacked; those of the largest applications have 1 MB
 #: Packages whose classes a model may be made of.
 TRUSTED = ("keras", "tf_keras", "tensorflow", "builtins")
 
 
 def config_of(path: str) -> dict | None:
     """The config of the model in a .keras or .h5 file; None for a file of weights alone."""
+    if not os.path.exists(path):
+        raise ValueError(f"no such file: {path}")
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                return json.loads(archive.read("config.json"))
-        with h5py.File(path, "r") as file:
-            text = file.attrs.get("model_config")
-            return None if text is None else json.loads(text)
-    except FileNotFoundError:
-        raise ValueError(f"no such file: {path}") from None
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        reason = str(error).partition("\n")[0]
+        config = _read(path)
+        if not (config is None or isinstance(config, dict)):
+            raise ValueError("its config is no object of JSON")
+        return config
+    except Exception as error:  # damaged archives raise whatever their readers stumble over
+        reason = str(error).strip("'\"").partition("\n")[0]
         raise ValueError(
             f"expected a .keras or .h5 file of Keras, but {path} cannot be read: {reason}"
         ) from None
+
+
+def _read(path: str):
+    if not os.path.isfile(path):  # a pipe would wait for a writer, a device may have no end
+        raise ValueError("it is a folder or a device")
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo("config.json").file_size > MAX_CONFIG:
+                raise ValueError(f"its config.json has more than {MAX_CONFIG:,} bytes")
+            return json.loads(archive.read("config.json"))
+    with h5py.File(path, "r") as file:
+        text = file.attrs.get("model_config")
+        return None if text is None else json.loads(text)
 
 
 def code_in(config) -> Iterator[str]:
@@ -36,7 +49,7 @@ def code_in(config) -> Iterator[str]:
     if isinstance(config, dict):
         kind, inner = config.get("class_name"), config.get("config")
         # Keras' own classes have a module, those that a user has registered only a name.
-        module = config.get("module") or config.get("registered_name") or "keras"
+        module = str(config.get("module") or config.get("registered_name") or "keras")
         if kind in ("Lambda", "__lambda__"):
             named = inner.get("name") if isinstance(inner, dict) else None
             yield f"the Lambda layer {named!r}" if named else "a lambda function"

@@ -55,11 +55,11 @@ def of_function(
         else:
             found = importlib.import_module(module)
         build_model = getattr(found, function)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path or module} cannot be used: {_told(error)}") from error
     try:
         return build_model(image_shape, num_classes)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         given = f"{function}({image_shape}, {num_classes})"
         raise ValueError(f"{given} failed: {_told(error)}") from error
 

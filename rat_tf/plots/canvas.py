@@ -11,7 +11,6 @@ from rat_tf.storage import files
 
 #: Okabe and Ito's colours, which colour-blind readers can tell apart.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#000000")
-LEGEND = "#n: the n-th class of the table; the font of the figure lacks letters of its name"
 STYLE = {
     "axes.prop_cycle": matplotlib.cycler(color=COLOURS),
     "axes.spines.right": False,
@@ -39,7 +38,7 @@ def styled(draw):
 def drawable(names) -> list[str]:
     """Names of classes as they can be drawn: #n for the n-th if the font lacks some of its letters.
 
-    Where such numbers are shown, `LEGEND` explains them.
+    Where such numbers are shown, `legend` explains them.
     """
     font = font_manager.findfont(font_manager.FontProperties())
     known = font_manager.get_font(font).get_charmap()
@@ -51,9 +50,12 @@ def drawable(names) -> list[str]:
 
 def legend(names) -> str:
     """What the numbers of `drawable` mean; empty if all of the names can be drawn."""
-    shown = drawable(names)
-    numbered = any(text == f"#{number}" for number, text in enumerate(shown, start=1))
-    return LEGEND if numbered else ""
+    shown = enumerate(drawable(names), start=1)
+    numbers = [str(number) for number, text in shown if text == f"#{number}"]
+    if not numbers:
+        return ""
+    classes = f"class{'es' if numbers[1:] else ''} {', '.join(numbers)}"
+    return f"#: {classes} in the table of rat_tf.evaluate; the font lacks letters of the name"
 
 
 def subplots(rows: int = 1, columns: int = 1, figsize=None, **options):

@@ -39,7 +39,7 @@ def summary(path: str, rows: list[dict], examined: dict | None, title: str, best
     """Curves over the steps, and a grid of images, their transformations and the difference.
 
     `best` are the step and the validation error that the run is judged by. `examined` has, besides
-    the images, the classes `before` and `after` the transformation, as texts.
+    the images, the classes `before` and `after` the transformation, as texts, and their `legend`.
     """
     figure = figure_lib.Figure(figsize=(14, 8.6 if examined else 5.5), layout="constrained")
     figure.suptitle(title)
@@ -56,6 +56,7 @@ def summary(path: str, rows: list[dict], examined: dict | None, title: str, best
         axis.set_visible(False)
     if examined:
         _images(lower, examined)
+        lower.supxlabel(examined.get("legend", ""), fontsize="small")
     canvas.save(figure, path)
 
 

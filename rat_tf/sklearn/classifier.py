@@ -98,10 +98,7 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
 
     def fit(self, X, y):
         """Trains on the images with a label and, by the method's own loss, on those without."""
-        for name in ("iterations", "labeled_batch", "unlabeled_batch"):
-            problem = fields.positive(getattr(self, name))
-            if problem:
-                raise ValueError(f"{name}: {problem}")
+        inputs.check_arguments(self)
         X, y = validation.validate_data(self, X, y, allow_nd=True, dtype="numeric")
         known = inputs.known(y)
         self.classes_ = np.unique(y[known])
@@ -168,9 +165,6 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
 
     def _options(self) -> methods.options.base.Options:
         """The options of the method, checked; schedules are shares of the run."""
-        if self.method not in methods.options.METHODS:
-            expected = ", ".join(methods.options.METHODS)
-            raise ValueError(f"method: expected one of {expected}, got {self.method!r}")
         kind = methods.options.METHODS[self.method]
         known = {field.name: field for field in dataclasses.fields(kind)}
         given = {
@@ -178,7 +172,9 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
             "consistency": self.consistency if "consistency" in known else None,
             "ema_decay": self.ema_decay,
             "consistency_rampup": round(0.4 * self.iterations),
-            "transforms": self.transforms or TRANSFORMS[self._is_image],
+            "transforms": (
+                TRANSFORMS[self._is_image] if self.transforms is None else self.transforms
+            ),
             "xi": "0.1eps",  # without augmentation a smaller one would be lost in rounding
             **(self.method_options or {}),
         }
@@ -208,9 +204,12 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
     def _network(self) -> tf.keras.Model:
         """The network with the initial weights of the seed, not yet built."""
         name = self.network or ("wrn-10-1" if min(self._shape[:2]) >= SMALL else "mlp-128")
-        if isinstance(name, str):
+        if not isinstance(name, str):
+            return name(self._shape, len(self.classes_))
+        try:
             return networks.build(name, len(self.classes_), self._seed, image_shape=self._shape)
-        return name(self._shape, len(self.classes_))
+        except ValueError as error:
+            raise ValueError(f"network: {str(error).removeprefix('network: ')}") from error
 
     def _train(self, options, labeled, others) -> tf.keras.Model:
         """Trains and returns the network that predicts."""
@@ -218,7 +217,7 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
         if options.ema_decay:
             averaged = self._network()
         for each in filter(None, (network, averaged)):
-            each(tf.zeros([1, *self._shape]))
+            inputs.check_network(each, self._shape, len(self.classes_))
         if averaged is not None:
             averaged.set_weights(network.get_weights())
         arguments = options.arguments()

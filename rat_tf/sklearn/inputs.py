@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 import tensorflow as tf
 from sklearn.utils import multiclass
 
+from rat_tf import fields, methods
 from rat_tf.data import examples as examples_lib
+from rat_tf.methods import checks
 
 UNLABELED = -1
+
+
+def check_arguments(model) -> None:
+    """Refuses arguments of the wrong type; their values are checked with the method's options."""
+    kinds = methods.options.METHODS
+    if not isinstance(model.method, str) or model.method not in kinds:
+        raise ValueError(f"method: expected one of {', '.join(kinds)}, got {model.method!r}")
+    whole, number = (numbers.Integral, "a whole number"), (numbers.Real, "a number")
+    text = str, "text such as 'noise:0.5'"
+    network = (str, Callable), "a name or a function of (image_shape, classes)"
+    sequence = (Sequence, np.ndarray)
+    expected = {
+        **dict.fromkeys(("iterations", "labeled_batch", "unlabeled_batch"), whole),
+        **dict.fromkeys(("learning_rate", "consistency", "ema_decay"), number),
+        "transforms": text,
+        "network": network,
+        "image_shape": (sequence, "(height, width, channels)"),
+        "value_range": (sequence, "(low, high)"),
+        "method_options": (Mapping, "a dictionary of options by name"),
+    }
+    for name, (kind, words) in expected.items():
+        value = getattr(model, name)
+        wrong = not isinstance(value, kind) and (value is not None or kind is numbers.Integral)
+        if name in ("image_shape", "value_range") and value is not None and not wrong:
+            wrong = not all(isinstance(each, numbers.Real) for each in value)
+            wrong |= name == "value_range" and len(value) != 2
+        problem = f"expected {words}, got {value!r}" if wrong else None
+        if not problem and kind is numbers.Integral:
+            problem = fields.positive(value)
+        if problem:
+            raise ValueError(f"{name}: {problem}")
+
+
+def check_network(network, image_shape, count: int) -> None:
+    """Builds a network, which must give one logit per class."""
+    checks.model(network)
+    outputs = network(tf.zeros([1, *image_shape]))
+    if tuple(outputs.shape) != (1, count):
+        raise ValueError(
+            f"network: expected logits [batch, {count}], one per class, got {outputs.shape}"
+        )
 
 
 def images(X, image_shape) -> tuple[np.ndarray, bool]:

@@ -8,9 +8,11 @@ import fcntl
 import io
 import os
 import sys
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 
+from rat_tf import errors
 from rat_tf.storage import escapes
 
 TEMPORARY = ".tmp"  # suffix of unfinished files
@@ -44,6 +46,18 @@ def writing(path: str) -> Iterator[str]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.remove(temporary)
+
+
+def check_writable(folder: str, flag: str) -> None:
+    """Refuses a folder in which nothing can be written, or that cannot be made; leaves nothing."""
+    place = os.path.abspath(folder)
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise errors.UserError(f"--{flag}: cannot write to {folder}: {error.strerror}") from None
 
 
 def csv_text(rows: Iterable[Mapping], columns: Iterable[str], header: bool = True) -> str:

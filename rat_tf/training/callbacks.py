@@ -70,12 +70,15 @@ class Curves(tf.keras.callbacks.Callback):
 class Health(tf.keras.callbacks.Callback):
     """Warns when training goes wrong, and stops it when it has diverged.
 
-    Noisy symptoms are reported only if they occur twice in a row.
+    Noisy symptoms are reported only if they occur twice in a row, and one class for all images
+    only after step `settled`: until then it is a network that has hardly learned. `remedies` are
+    flags that make the search stronger than it is; without a search there are none.
     """
 
-    def __init__(self, searching: bool = True):
+    def __init__(self, remedies: str = "", settled: int = 0):
         super().__init__()
-        self._searching = searching
+        self._remedies = remedies
+        self._settled = settled
         self._before = {}
 
     def on_epoch_end(self, epoch, logs=None):
@@ -98,17 +101,17 @@ class Health(tf.keras.callbacks.Callback):
             )
         if "top_class" not in logs:
             return
-        if self._again("collapsed", logs["top_class"] > 0.95):
+        if self._again("collapsed", logs["step"] > self._settled and logs["top_class"] > 0.95):
             _warn(
                 f"{logs['top_class']:.0%} of the unlabelled images are assigned to one class: "
                 "predictions have collapsed. Try a smaller --consistency, a longer "
                 "--consistency_rampup or smaller ε in --transforms."
             )
         weak = logs.get("adversarial_kl", 1) < logs.get("random_kl", 0)
-        if self._again("weak", self._searching and weak):
+        if self._again("weak", bool(self._remedies) and weak):
             _warn(
                 f"the adversary (KL {logs['adversarial_kl']:.3f}) is no stronger than random "
-                f"transformations ({logs['random_kl']:.3f}). Try --xi=0.1eps or --ascent=steepest."
+                f"transformations ({logs['random_kl']:.3f}). Try {self._remedies}."
             )
 
     def _again(self, symptom: str, now: bool) -> bool:

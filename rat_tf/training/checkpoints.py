@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import signal
 import sys
 import time
 
+import numpy as np
 import tensorflow as tf
 
 from rat_tf import errors
@@ -35,13 +37,20 @@ class Checkpoints(tf.keras.callbacks.Callback):
     The state is the model with its optimiser (and so the step), the running means of its metrics,
     the best validation errors so far and the seconds. A signal saves it in the middle of an
     interval, and `fit` resumes there: this is why the metrics are saved. The best weights are
-    stored under their step, as long as a checkpoint may refer to them.
+    stored under their step, as long as a checkpoint may refer to them. Of steps with the same
+    error the first is the best one, or with `later` the last.
     """
 
     def __init__(
-        self, model, run: run_folder.Run, interval: int, restore_from: run_folder.Run | None = None
+        self,
+        model,
+        run: run_folder.Run,
+        interval: int,
+        restore_from: run_folder.Run | None = None,
+        later: bool = False,
     ):
         super().__init__()
+        self._better = operator.le if later else operator.lt
         self._supports_tf_logs = True  # avoids a device-to-host copy of the logs at every step
         self._interval = interval
         self._run = run
@@ -155,7 +164,8 @@ class Checkpoints(tf.keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         for monitor in self.best_error:
             error = (logs or {}).get(f"val_{monitor}")
-            if error is not None and error < float(self.best_error[monitor].numpy()):
+            best = float(self.best_error[monitor].numpy())
+            if error is not None and self._better(np.float32(error), best):
                 self.best_error[monitor].assign(error)
                 self.best_step[monitor].assign(self.step)
                 self._write(

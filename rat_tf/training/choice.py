@@ -71,9 +71,7 @@ def of(parsed: cli.Parsed) -> Choice:
         if not parsed.values["run_dir"]:
             config = _in_folder(config, _find(config.run_dir, _unlike(config)))
         return Choice(parsed, config)
-    # Any preset will do to check the flags; the images and devices decide later.
-    preset = recipe.pick("cpu", 0, "") if recipe.applies(parsed) else ""
-    config, given = recipe.config(parsed, preset), recipe.given(parsed)
+    config, given = _any_preset(parsed), recipe.given(parsed)
     folder, unlike = config.run_dir, _unlike_given(given, parsed)
     if folder:
         run = run_folder.Run(folder)
@@ -84,13 +82,29 @@ def of(parsed: cli.Parsed) -> Choice:
                 "or the same flags"
             )
     else:
-        last = parsed.flagfiles[-1] if parsed.flagfiles else ""
-        folder = _find(run_dirs.default(config, last), unlike)
+        folder = _find(_default(config, parsed), unlike)
     run = run_folder.Run(folder)
     if os.path.exists(run.flags):
         machine = [n for n in parsed.given if _of_machine(n) and n not in ("run_dir", "budget")]
         config = run.config(**{name: parsed.values[name] for name in machine})
     return Choice(parsed, _in_folder(config, folder), given)
+
+
+def for_new_run(parsed: cli.Parsed) -> Choice:
+    """The same as if there were no run yet, for a command that makes none."""
+    if not (recipe.applies(parsed) or recipe.measures(parsed)):
+        return Choice(parsed, parsed.config)
+    config = _any_preset(parsed)
+    return Choice(parsed, _in_folder(config, config.run_dir or _default(config, parsed)))
+
+
+def _any_preset(parsed: cli.Parsed) -> config_lib.Config:
+    """To check the flags: the images and devices decide later which preset it is."""
+    return recipe.config(parsed, recipe.pick("cpu", 0, "") if recipe.applies(parsed) else "")
+
+
+def _default(config: config_lib.Config, parsed: cli.Parsed) -> str:
+    return run_dirs.default(config, parsed.flagfiles[-1] if parsed.flagfiles else "")
 
 
 def _find(default: str, unlike) -> str:

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import data
-from rat_tf.data import strata, streams
+from rat_tf.data import loading, strata, streams
 from rat_tf.methods import base
 from rat_tf.networks import guard
 from rat_tf.plots import canvas
@@ -30,6 +30,7 @@ from rat_tf.training import (
 from rat_tf.training import callbacks as callbacks_lib
 
 EXAMINED = 64  # unlabelled images on which the adversary is examined
+SETTLED = 200  # steps after which one class for all images is a collapse
 
 
 def fit(
@@ -55,7 +56,9 @@ def fit(
         model = build.build(config, images, source)
         if not worker:
             source.keep(chief)
-        checkpoint = checkpoints.Checkpoints(model, run, config.interval, restore_from=chief)
+        # 1 of 2 images right by luck at step 10 must not outlive all that is learned later.
+        few = len(images.validation) < loading.FEW
+        checkpoint = checkpoints.Checkpoints(model, run, config.interval, chief, later=few)
         start = checkpoint.restore()
         if config.init_from and not start:
             initial.check_images(config, images)
@@ -85,7 +88,7 @@ def fit(
                 examination,
                 curves,
                 progress.Progress(config, start, said=expected != ""),
-                callbacks_lib.Health(searching=config.options.searches),
+                callbacks_lib.Health(config.options.remedies, min(SETTLED, config.iterations // 2)),
                 checkpoint,
                 *callbacks,
             ],
@@ -142,8 +145,11 @@ def train(
         "images_per_second": sum(config.batch_sizes) * config.iterations / seconds,
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
-    for key in ("before", "after") if examined else ():
-        examined[key] = [canvas.drawable(images.class_names)[number] for number in examined[key]]
+    if examined:
+        names = canvas.drawable(images.class_names)
+        for key in ("before", "after"):
+            examined[key] = [names[number] for number in examined[key]]
+        examined["legend"] = canvas.legend(images.class_names)
     with run.writing("the result"):
         if rows:  # none if a user has removed a damaged metrics.csv
             title = f"{config.title}: {run_folder.verdict(result)}"

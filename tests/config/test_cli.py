@@ -20,6 +20,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def _print(parsed):
+    config = parsed.config
+    print(config.labels, config.seed, config.network, config.run_dir)
+
+
 @pytest.fixture
 def printed(folder, monkeypatch, capsys):
     """What a command prints of its config, in this process and with flags of its own."""
@@ -28,7 +33,7 @@ def printed(folder, monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["command", *arguments])
         status = 0
         try:
-            cli.run(lambda c: print(c.labels, c.seed, c.network, c.run_dir))
+            cli.command(_print, training=True)
         except SystemExit as ended:
             status = ended.code
         found = capsys.readouterr()
@@ -45,7 +50,8 @@ def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(printed):
 
 def test_a_process_prints_nothing_of_its_libraries(folder, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(cli.__file__).rsplit("/rat_tf/", 1)[0])
-    code = "from rat_tf.config import cli; cli.run(lambda config: print(config.run_dir))"
+    main = "cli.command(lambda parsed: print(parsed.config.run_dir), training=True)"
+    code = f"from rat_tf.config import cli; {main}"
     command = [sys.executable, "-c", code, "--flagfile=top.cfg"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "runs/top/rat-seed6\n", "")

@@ -1,5 +1,7 @@
 """The recipe: which preset fits, what wins over it, and what is recorded of the command."""
 
+import os
+
 import pytest
 from PIL import Image
 
@@ -93,6 +95,8 @@ def test_the_side_is_the_median_of_what_can_be_read(tmp_path):
         folder.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (width, height)).save(folder / f"{number}.jpg")
     (tmp_path / "train/0/broken.png").write_bytes(b"no image")
+    os.mkfifo(tmp_path / "train/0/pipe.png")  # would wait for a writer
+    (tmp_path / "train/root").symlink_to("/")  # all files of the machine
     assert recipe.side_of_folder(f"folder:{tmp_path}") == 90
     assert recipe.side_of_folder(f"folder:{tmp_path}/nowhere") == 0
 

@@ -118,7 +118,7 @@ def test_mixed_sizes_need_image_size(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"no image", None])
-def test_broken_file_is_named_or_skipped(tmp_path, caplog, content):
+def test_broken_file_is_named_or_skipped(tmp_path, capsys, content):
     make.folder(tmp_path)
     broken = tmp_path / "labeled" / "cat" / "3.png"
     broken.write_bytes(broken.read_bytes()[:60] if content is None else content)
@@ -127,31 +127,32 @@ def test_broken_file_is_named_or_skipped(tmp_path, caplog, content):
     )
     data = data_lib.load(settings(tmp_path, skip_broken=True))
     assert len(data.train) == 16
-    assert "skipped files: 1\n" in caplog.text and "cat/3.png" in caplog.text
+    err = capsys.readouterr().err
+    assert "warning: --skip_broken skipped 1 broken file:\n" in err and "cat/3.png" in err
 
 
-def test_a_cached_set_does_not_forget_its_broken_files(tmp_path, caplog):
+def test_a_cached_set_does_not_forget_its_broken_files(tmp_path, capsys):
     make.folder(tmp_path / "set")
     (tmp_path / "set" / "labeled" / "cat" / "3.png").write_bytes(b"x")
     os.symlink("nowhere.png", tmp_path / "set" / "unlabeled" / "link.png")
     cached = {"memory_limit_gb": 0, "cache_dir": str(tmp_path / "cache")}
     for _ in range(2):
-        caplog.clear()
         assert len(sources.load(settings(tmp_path / "set", skip_broken=True, **cached)).train) == 16
-        assert "skipped files: 2\n" in caplog.text
-        assert "cat/3.png" in caplog.text
-        assert "link.png: cannot be read: No such file" in caplog.text
+        err = capsys.readouterr().err
+        assert "skipped 2 broken files:\n" in err and "cat/3.png" in err
+        assert "link.png: cannot be read: No such file" in err
     refused(tmp_path / "set", r"cat/3\.png: .*one of at least 2.*--skip_broken", **cached)
 
 
-def test_many_broken_files_are_counted_and_some_of_them_named(tmp_path, caplog):
+def test_many_broken_files_are_counted_and_some_of_them_named(tmp_path, capsys):
     make.folder(tmp_path, unlabeled=0)
     for i in range(25):
         (tmp_path / "unlabeled" / str(i)).mkdir(parents=True)
         (tmp_path / "unlabeled" / str(i) / "x.png").write_bytes(b"x")
     sources.load(settings(tmp_path, skip_broken=True))
-    (text,) = [r.getMessage() for r in caplog.records if "skip_broken" in r.getMessage()]
-    assert "files: 25\n" in text and text.count("x.png") == 10 and text.endswith("and 15 more")
+    text = capsys.readouterr().err.partition("warning: --skip_broken")[2]
+    assert "25 broken files:\n" in text and text.count("x.png") == 10
+    assert text.endswith("and 15 more\n")
 
 
 @pytest.mark.parametrize("limit", [4, 0])
@@ -243,18 +244,19 @@ def test_an_image_of_too_many_pixels_is_not_decoded(tmp_path, name, content, ski
     )
 
 
-def test_what_was_found_and_left_out_is_said_once(tmp_path, capsys, caplog):
+def test_what_was_found_and_left_out_is_said_once(tmp_path, capsys):
     make.folder(tmp_path, shape=(6, 6, 1))
     (tmp_path / "unlabeled" / "notes.txt").write_bytes(b"x")
     for place in ("labeled/cat/0.png", "unlabeled/deep/0.png", "test/dog/0.png"):
         (tmp_path / place).write_bytes(b"x")
     data_lib.load(settings(tmp_path, skip_broken=True))
-    assert capsys.readouterr().out.splitlines() == [
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == [
         f"{tmp_path}: 12 labelled images of 2 classes in labeled/, 5 unlabelled, 4 for test",
         "files left out, as they are no images that can be read: 1 .txt",
         "all images that were looked at are grey: --channels=1 trains on one channel",
     ]
-    (text,) = [r.getMessage() for r in caplog.records if "skip_broken" in r.getMessage()]
-    assert "files: 3\n" in text
+    text = captured.err.partition("warning: --skip_broken")[2]
+    assert "3 broken files:\n" in text
     data_lib.load(settings(tmp_path, skip_broken=True, channels=1))
     assert "grey" not in capsys.readouterr().out

@@ -5,7 +5,8 @@ import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import draws, errors, transforms
+from rat_tf import draws, errors, training, transforms
+from rat_tf.config import cli
 from rat_tf.data import __main__ as command
 from rat_tf.data import cache, examples
 from rat_tf.training import preview
@@ -133,8 +134,23 @@ def test_a_place_that_cannot_be_written_is_an_error():
 
 def test_command_line_error_is_one_line():
     status, out, err = runs.command("rat_tf.data.__main__", "--dataset=folder:/no/where")
-    assert (status, out) == (2, "") and len(err.splitlines()) == 1
+    assert status == 2 and "Traceback" not in out and len(err.splitlines()) == 1
     assert "error: --dataset=folder:/no/where: no such folder" in err
+
+
+def test_a_folder_has_the_flags_of_its_preset(tmp_path, monkeypatch, capsys):
+    """As in training: all labels, the augmentation for photos; flags that are given win."""
+    make.folder(tmp_path / "set")
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = runs.command(
+        "rat_tf.data.__main__", "--dataset=folder:set", "--transforms=affine:0.1"
+    )
+    assert status == 0 and "preset   configs/folder/cpu-32.cfg" in out
+    assert (tmp_path / "runs" / "folder-set" / "contact_sheet.png").exists()
+    chosen = training.choice.for_new_run(
+        cli.parse(["--dataset=folder:set", "--transforms=affine:0.1"], training=True)
+    ).fit_to_images()
+    assert (chosen.labels, chosen.augment_crop, str(chosen.transforms)) == (0, 0.5, "affine:0.1")
 
 
 def test_cache_dir(monkeypatch, tmp_path):

@@ -191,7 +191,7 @@ def test_full_disk_is_an_error_before_decoding(tmp_path):
         mapped.read([huge], (1000, 1000, 3), str(tmp_path))
 
 
-def test_a_long_decode_shows_where_it_is(tmp_path, monkeypatch, caplog):
+def test_a_long_decode_shows_where_it_is(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(examples, "PROGRESS_INTERVAL", 0)
     mapped.read([part(), part()], SHAPE, str(tmp_path))
-    assert "read 7 of 14 images" in caplog.text
+    assert "read 7 of 14 images" in capsys.readouterr().err

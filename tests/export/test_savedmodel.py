@@ -86,10 +86,10 @@ def test_zca_is_a_variable_and_needs_no_data(tmp_path, monkeypatch, capsys):
     images = data.load(config)
     expected = build.build(config, images).preprocessing(images.test.images[:5]).numpy()
 
-    def unavailable(config):
+    def unavailable(*_):
         raise errors.UserError("--data_dir: not there")
 
-    monkeypatch.setattr(data, "load", unavailable)
+    monkeypatch.setattr(data, "held_out", unavailable)
     shutil.rmtree(tmp_path / "cache")
     version_dir = savedmodel.main(config.run_dir, str(tmp_path / "m"))
     assert "64 images of noise" in capsys.readouterr().out
@@ -210,7 +210,7 @@ def test_runs_that_cannot_be_exported(run_dir, tmp_path):
         savedmodel.main(str(started), str(tmp_path / "m"))
     damaged = tmp_path / "damaged"
     shutil.copytree(run_dir, damaged)
-    for weights in (damaged / "best").glob("error-*.data*"):
+    for weights in [*damaged.glob("best/*.data*"), *damaged.glob("checkpoints/*.data*")]:
         weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(errors.UserError, match="no checkpoint of .*damaged can be read"):
         savedmodel.main(str(damaged), str(tmp_path / "m"))

@@ -4,11 +4,14 @@ In arguments {tmp} is a folder of `world`, {gold} the run folder of an earlier v
 are split at spaces.
 """
 
+from tests.faults import other_commands
+
 TINY = (
     "--dataset=digits --labels=20 --network=tiny --labeled_batch=10 --unlabeled_batch=10 "
     "--iterations=8 --validate_every=8 --run_dir={tmp}/new "
 )
 FOLDER = "--network=tiny --labels=0 --run_dir={tmp}/new --dataset=folder:{tmp}/"
+KERAS = "--network=keras:MobileNetV2 --image_size=32 "
 
 #: Flags that every command with training flags refuses in the same way.
 FLAGS = {
@@ -72,6 +75,35 @@ FLAGS = {
     "--evaluate=teacher": "--ema_decay: must be > 0",
     "--mixed_precision=float8": "--mixed_precision: expected one of",
     "--strategy=tpu": "--strategy: expected one of",
+    "--consistency_rampup=140%": "--consistency_rampup: expected .* share",
+    "--decay_at=-5%": "--decay_at: expected .* share",
+    "--validate_every=0%": "--validate_every: expected",
+    "--validate_every=nan%": "--validate_every: expected",
+    "--epsilon_rampup=%": "--epsilon_rampup: expected",
+    "--budget=soon": "--budget: (expected a time such as 10m or 2h, got 'soon'|not used)",
+    "--budget=10": "--budget: (expected a time|not used)",
+    "--budget=-5m": "--budget: (expected a time|not used)",
+    "--budget=0s": "--budget: (expected a time|not used)",
+    "--class_weights=equal": "--class_weights: expected one of none, balanced",
+    "--method=mixmatch --class_weights=balanced": "--class_weights: not used with mixed labels",
+    "--augment_crop=2": r"--augment_crop: expected a share in \(0, 1\], got 2",
+    "--augment_crop=-0.1": "--augment_crop: expected a share in",
+    "--augment_color=nan": "--augment_color: expected a number",
+    "--augment_color=-1": "--augment_color: expected a number",
+    "--freeze=all": "--freeze: expected one of none, batch_norm, backbone, got 'all'",
+    "--freeze=backbone": "--freeze: ",
+    "--pretrained={tmp}/no.h5": "--pretrained: ",
+    "--backbone_learning_rate=-1": "--backbone_learning_rate: expected a number >= 0",
+    "--backbone_learning_rate=1": "--backbone_learning_rate: ",
+    "--allow_code=maybe": "--allow_code: expected true or false",
+    "--network=keras:": "--network: expected keras:<name> with one of",
+    "--network=keras:mobilenetv2": "--network: .* did you mean 'MobileNetV2'",
+    "--network=a:b:c": "--network: expected",
+    "--network=../nets.py:small": "--network: expected",
+    "--network=keras:MobileNetV2 --image_size=16": "--image_size: ",
+    KERAS + "--preprocessing=gcn_zca": "--preprocessing",
+    KERAS + "--sync_batch_norm": "--sync_batch_norm: ",
+    KERAS + "--freeze=backbone": "--freeze=backbone",
     "--memory_limit_gb=-1": "--memory_limit_gb: expected a number >= 0",
     "--run_dir=a*b": "--run_dir: (expected a path without|not used by rat_tf)",
     "--undefok=x --nothing": "nothing",
@@ -130,7 +162,46 @@ DATA = {
     FOLDER + "sizes --image_size=1000000": "not enough memory.*--image_size",
 }
 
+#: Of models in the user's files and functions.
+MODELS = {
+    "--network=no_such_module:f": "--network: no Python module 'no_such_module'",
+    "--network=sys:exit": "--network: no Python module 'sys'",
+    "--network=bad_networks:missing": "--network=bad_networks:missing: .*no attribute 'missing'",
+    "--network=bad_networks:raises": "raises.* failed: RuntimeError: oh .*bad_networks.py, line",
+    "--network=bad_networks:leaves": "leaves.* failed: SystemExit",
+    "--network=bad_networks:nothing": "--network=bad_networks:nothing: .*expected a tf.keras.Model",
+    "--network=bad_networks:other": "expected logits .batch, 10., one per class, got .*batch, 11",
+    "--network=bad_networks:softmax": "its last layer gives probabilities",
+    "--network=bad_networks:large": "does not take images of 8x8x1.*--image_size",
+    "--network=bad_import:f": "bad_import cannot be used: .*bad_import.py, line 1",
+    "--network={tmp}/no.keras": "--network: no such file: .*no.keras",
+    "--network={tmp}/none.keras": "--network: expected a .keras or .h5 file.*none.keras",
+    "--network={tmp}/pipe.keras": "--network: expected a .keras or .h5 file.*pipe.keras",
+    "--network={tmp}/words.keras": "--network: expected a .keras or .h5 file.*words.keras",
+    "--network={tmp}/deep.keras": "--network: expected a .keras or .h5 file.*deep.keras",
+    "--network={tmp}/list.keras": "--network: .*list.keras",
+    "--network={tmp}/without.keras": "--network: expected a .keras or .h5 file.*config.json",
+    "--network={tmp}/lambda.keras": "lambda.keras has the Lambda layer .*--allow_code",
+    "--network={tmp}/strange.keras": "strange.keras has the class X of 3.*--allow_code",
+    "--network={tmp}/weights.h5": "weights.h5 has weights and no model",
+    KERAS + "--pretrained={tmp}/no.h5": "--pretrained: no such",
+    KERAS + "--pretrained={tmp}/none": "--pretrained: .*folder",
+    KERAS + "--pretrained={tmp}/pipe.cfg": "--pretrained: ",
+    KERAS + "--pretrained=/dev/zero": "--pretrained: ",
+    KERAS + "--pretrained={tmp}/words.cfg": "--pretrained: ",
+    "--network=bad_networks:good --pretrained={tmp}/weights.h5": "--pretrained: .*weights.h5",
+    "--network=bad_networks:good --pretrained={gold}": "--pretrained: .*does not fit",
+    "--network=bad_networks:good --pretrained={tmp}/weights.h5 --freeze=batch_norm": "weights.h5",
+}
+
 TRAIN = {
+    **{TINY + arguments: words for arguments, words in MODELS.items()},
+    FOLDER + "everywhere": "root: .*link",
+    TINY + "--budget=2h": "--budget: cannot be combined with --iterations",
+    TINY + "--augment_color=0.5 --preprocessing=gcn_zca": "--augment_color=0.5: expected",
+    TINY + "--init_from={tmp}/words.cfg": "--init_from: expected a run folder",
+    TINY + "--init_from={gold} --network=mlp-8": "--network: expected that of --init_from",
+    TINY + "--init_from={gold} --pretrained={gold}": "--(init_from|pretrained): ",
     TINY + "--labeled_batch=100000000": "not enough memory: .*a batch of .*--labeled_batch",
     TINY + "--unlabeled_batch=100000000": "not enough memory: .*a batch of",
     TINY + "--network=wrn-10-99999": "not enough memory: .*weights of --network=wrn-10-99999",
@@ -148,128 +219,6 @@ TRAIN = {
     TINY + "--adversary_share=0.33": "--adversary_share: expected a whole number of the 10",
 }
 
-COMMANDS = {
-    "rat_tf.evaluate": {
-        "": "--run_dir: required",
-        "--run_dir={tmp}/nowhere": "--run_dir: expected a run folder, but .* has no flags.cfg",
-        "--run_dir={tmp}/words.cfg": "--run_dir: expected a run folder",
-        "--run_dir={gold} --weights=worst": "--weights: expected one of .* got 'worst'",
-        "--run_dir={gold} --weights=ema_": "--weights: expected one of",
-        "--run_dir={gold} --images=0": "--images: expected a number >= 1",
-        "--run_dir={gold} more": "unexpected arguments: more",
-    },
-    "rat_tf.predict": {
-        "": "--output: required",
-        "--output={tmp}/p.csv": "--run_dir",
-        "--output={tmp}/p.csv --run_dir={gold}": "expected",
-        "--output={tmp}/p.csv --run_dir={tmp}/nowhere {tmp}": "nowhere",
-        "--output={tmp}/p.csv --model_dir={tmp}/none {tmp}": "--model_dir",
-        "--output={tmp}/p.csv --run_dir={gold} --model_dir={tmp} x": "--model_dir",
-        "--output={tmp}/p.csv --run_dir={gold} --pool=all": "--pool: expected one of",
-        "--output={tmp}/p.csv --run_dir={gold} {tmp}/nowhere.png": "nowhere.png",
-        "--output={tmp}/p.csv --run_dir={gold} {tmp}/pipe.cfg": "none of the 1 images",
-        "--output={tmp}/p.csv --run_dir={gold} {tmp}/broken/train/cat/broken.png": "none of the 1",
-        "--output={tmp} --run_dir={gold} {tmp}/sizes": "--output",
-        "--output={tmp}/no/p.csv --run_dir={gold} {tmp}/sizes": "--output",
-        "--output={tmp}/p.csv --run_dir={gold} --stability_draws=-1 x": "--stability_draws",
-    },
-    "rat_tf.label_next": {
-        "": "--run_dir: required",
-        "--run_dir={tmp}/nowhere --output={tmp}/next": "nowhere",
-        "--run_dir={gold} --output={tmp}/next --count=0": "--count: expected a number >= 1",
-        "--run_dir={gold} --output={tmp}/words.cfg": "words.cfg",
-        "--run_dir={gold} --output={tmp}/next --seed=-1": "--seed: expected a number in",
-    },
-    "rat_tf.sweep": {
-        "--seeds=0": "--seeds: expected a number of seeds or a range",
-        "--seeds=-3": "--seeds: expected a number of seeds or a range",
-        "--seeds=five": "--seeds: expected a number of seeds or a range",
-        "--seeds=7..3": "--seeds: expected a <= b",
-        "--seeds=1000000000": "--seeds: expected at most 10000 values",
-        "--seeds=9999 --vary=split_seed=0..9999": "--vary: expected at most 10,000 runs",
-        "--vary=labels": "--vary: expected <flag>=",
-        "--vary=lables=1|2": "--vary: expected a flag of training, got 'lables'.*'labels'",
-        "--vary=labels=|": "--vary: expected",
-        "--vary=labels=a|b": "--vary: expected whole numbers",
-        "--vary=xi=1:0:log": "--vary: expected start < stop",
-        "--vary=xi=0.1:1": "--vary: a sweep needs a list of values",
-        "--vary=seed=0..1;seed=2..3": "--vary: --seed is varied twice",
-        "--vary=run_dir=a|b": "--vary: expected a flag of training",
-        "--vary=method=supervised --xi=1": "--xi: not used by any method of the sweep",
-        "--paper=table99": "table99",
-        "--paper=table5 --flagfile=configs/digits50.cfg": "--paper: cannot be combined",
-        "--paper=table5 --labels=3": "--paper=table5: no row with --labels=3",
-        "--run_dir=x": "--run_dir: not used by rat_tf.sweep",
-    },
-    "rat_tf.tune": {
-        "--run_dir=x": "--run_dir: not used by rat_tf.tune",
-        "--tuner=gird": "--tuner: .* did you mean 'grid'",
-        "--search=xi": "--search: expected <flag>=",
-        "--search=xi=1": "--search: expected two values or more",
-        "--search=xo=1|2": "--search: expected a flag that changes the result, got 'xo'",
-        "--search=epsilon.flow=1|2": "--search: expected epsilon.<one of",
-        "--search=xi=1|2,xi=3|4": "--search: xi is given twice",
-        "--search=labels=0.5|1": "--search: expected whole numbers",
-        "--search=learning_rate=0|1": "--search: with learning_rate=0.0: --learning_rate",
-        "--search=learning_rate=0.1:1": "--search: --tuner=grid needs a list",
-        "--search_composition --tuner=grid": "--tuner: a grid of compositions is too large",
-        "--tuner=hyperband --max_trials=3": "--max_trials: not used by --tuner=hyperband",
-        "--max_trials=-1": "--max_trials: expected a number >= 0",
-        "--strategy=multi_worker": "--strategy: a trial runs on one machine",
-        "--output={tmp}/none": "--output: expected a new or empty folder",
-        "--output={tmp}/words.cfg": "--output: expected a new or empty folder",
-    },
-    "rat_tf.report": {
-        "": "expected run folders",
-        "{tmp}/nowhere": "expected a run folder",
-        "{tmp}/words.cfg": "expected a run folder",
-        "{tmp}/none": "no run folders",
-        "{gold} --paper=table99": "table99",
-        "{gold} --output={tmp}/words.cfg": "--output: expected a folder",
-        "{gold} --output={tmp}/words.cfg/x": "words.cfg",
-    },
-    "rat_tf.moons": {
-        "--output={tmp}/moons.xyz": "--output=.*expected a name ending in one of",
-        "--output={tmp}/nowhere/m.png": "--output=.*does not exist",
-        "--output={tmp}/moons": "--output=.*expected a name ending",
-        "--iterations=0": "--iterations: expected a number >= 1",
-        "--seed=x": "--seed: expected a whole number",
-    },
-    "rat_tf.configs": {"--check=maybe": "--check: expected true or false", "x": "unexpected"},
-    "export.savedmodel": {
-        "": "--run_dir: required",
-        "--run_dir={gold}": "--output: required",
-        "--run_dir={tmp}/nowhere --output={tmp}/m": "--run_dir: expected a run folder",
-        "--run_dir={gold} --output={tmp}/m --weights=x": "--weights: expected one of",
-        "--run_dir={gold} --output={tmp}/m --version=-1": "--version: expected a number >= 0",
-        "--run_dir={gold} --output={tmp}/words.cfg": "words.cfg",
-    },
-    "export.serve": {
-        "": "--model_dir: required",
-        "--model_dir={tmp}/nowhere": "--model_dir: expected a folder with numbered versions",
-        "--model_dir={tmp}/none": "--model_dir: expected a folder with numbered versions",
-        "--model_dir={tmp}/models": "--model_dir: expected a SavedModel",
-        "--model_dir={tmp}/models --port=0": "--port: expected a port",
-        "--model_dir={tmp}/models --port=70000": "--port: expected a port",
-    },
-    "export.client": {
-        "": "expected image files, or --status",
-        "--status {tmp}/x.png": "--status: expected no images",
-        "--server=here {tmp}/x.png": "--server: expected host:port",
-        "--server=http:// --status": "--server: expected host:port",
-        "--server=localhost:99999 --status": "--server: expected host:port",
-        "--timeout=0 --status": "--timeout: expected a number in",
-        "--timeout=1e30 --status": "--timeout: expected a number in",
-        "--version=99999999999999999999 --status": "--version: expected a number in",
-        "--top=0 x": "--top: expected a number >= 1",
-        "--batch_size=0 x": "--batch_size: expected a number >= 1",
-        "{tmp}/nowhere.png": "nowhere.png: cannot be read: No such file",
-        "{tmp}/none": "none: expected an image file, found a folder or a device",
-        "{tmp}/pipe.cfg": "pipe.cfg: expected an image file, found a folder or a device",
-        "/dev/zero": "/dev/zero: expected an image file, found a folder or a device",
-    },
-}
-
 
 def rows():
     """(command, arguments, words) of all."""
@@ -282,7 +231,7 @@ def rows():
             yield command, arguments, words
     for arguments, words in TRAIN.items():
         yield "rat_tf.train", arguments, words
-    for command, found in COMMANDS.items():
+    for command, found in other_commands.COMMANDS.items():
         for arguments, words in found.items():
             own = command not in ("rat_tf.sweep", "rat_tf.tune") or "--paper" in arguments
             yield command, arguments if own else f"{digits} {arguments}", words

@@ -12,8 +12,9 @@ def test_names_that_the_font_lacks_are_numbered():
     assert canvas.drawable(["cat", "Äpfel", "猫", "кот", "5$"]) == [
         *("cat", "Äpfel", "#3", "кот", r"5\$")
     ]
-    assert canvas.legend(["cat", "猫"]).startswith("#n: the n-th class")
-    assert canvas.legend(["cat", "#2"]) == canvas.LEGEND  # better than a doubt
+    assert canvas.legend(["cat", "猫"]).startswith("#: class 2 in the table of rat_tf.evaluate")
+    assert canvas.legend(["猫", "cat", "いぬ"]).startswith("#: classes 1, 3 in")
+    assert canvas.legend(["cat", "#2"]).startswith("#: class 2")  # better than a doubt
     assert canvas.legend(["cat", "dog"]) == ""
 
 

@@ -5,6 +5,7 @@ import csv
 import pytest
 import tensorflow as tf
 
+from rat_tf import config as config_lib
 from rat_tf import errors
 from rat_tf.training import callbacks, checkpoints, run_folder
 
@@ -29,7 +30,7 @@ HEALTHY = {
     ],
 )
 def test_each_illness_has_a_warning_of_its_own(capsys, changes, words):
-    health = callbacks.Health()
+    health = callbacks.Health("--xi=0.1eps")
     if "top_class" in changes or "adversarial_kl" in changes:
         health.on_epoch_end(0, {**HEALTHY, **changes})  # once may be chance
         assert capsys.readouterr().err == ""
@@ -40,11 +41,27 @@ def test_each_illness_has_a_warning_of_its_own(capsys, changes, words):
 
 def test_a_healthy_run_has_none(capsys):
     callbacks.Health().on_epoch_end(0, dict(HEALTHY))
-    random = callbacks.Health(searching=False)
+    random, young = callbacks.Health(), callbacks.Health(settled=10)
     for _ in range(2):
         random.on_epoch_end(0, {**HEALTHY, "adversarial_kl": 0.05})
+        young.on_epoch_end(0, {**HEALTHY, "top_class": 0.99})
     callbacks.Health().on_epoch_end(0, {"loss": 1.0, "step": 10})  # supervised, no validation
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "advice"),
+    [
+        ({}, "--xi=0.1eps or --ascent=steepest"),
+        ({"xi": "0.1eps"}, "--ascent=steepest"),
+        ({"xi": "0.1eps", "ascent": "steepest"}, "--power_iterations=2 or larger ε"),
+        ({"adversary": "worst_of"}, "--adversary=both or --candidates=8"),
+        ({"method": "random"}, ""),
+    ],
+)
+def test_only_flags_that_are_not_set_are_advised(flags, advice):
+    remedies = config_lib.Config(**flags).options.remedies
+    assert remedies.startswith(advice) and bool(remedies) == bool(advice)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])

@@ -4,6 +4,7 @@ import json
 import os
 import types
 
+import numpy as np
 import pytest
 
 from rat_tf import config as config_lib
@@ -104,6 +105,24 @@ def test_the_number_of_steps_fits_the_time_as_well_as_a_round_number_can():
     assert fewer.iterations == 2000  # 300 passes over 100 images would be 600
     with pytest.raises(errors.UserError, match="--budget=10m: too short; 20 steps .* 2 s"):
         calibration.fit_to(config, images, speed, 25.0, bounded=False)
+
+
+def test_the_time_of_a_test_set_does_not_follow_from_two_validation_images(monkeypatch):
+    """A call takes 0.3 s, an image 1 ms, and tracing 2 s: 150 images take 0.45 s, not 23."""
+    clock = [0.0]
+
+    def evaluate(count, verbose):
+        clock[0] += 0.3 + 0.001 * count + (2.0 if clock[0] == 0 else 0.0)
+
+    monkeypatch.setattr(calibration.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(calibration.streams, "evaluation", len)
+    model = types.SimpleNamespace(evaluate=evaluate)
+    call, image, traced = calibration.evaluation(model, np.arange(3))
+    assert traced == pytest.approx(2.0)
+    speed = calibration.Speed(step=1.0, evaluated=image, setup=0.0, call=call)
+    assert speed.evaluation(range(150)) == pytest.approx(0.45, rel=0.01)
+    assert speed.evaluation(range(2)) == pytest.approx(0.302, rel=0.01)
+    assert speed.evaluation(()) == 0
 
 
 def test_a_run_with_a_budget_is_the_run_that_its_flags_describe(here, capsys, monkeypatch):

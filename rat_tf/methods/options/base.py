@@ -88,6 +88,11 @@ class Options:
         return {}
 
     @property
+    def remedies(self) -> str:
+        """Flags that make the search stronger than it is; empty without a search."""
+        return ""
+
+    @property
     def model_path(self) -> str:
         """`model`, or another class if the options need one."""
         return self.model

@@ -148,6 +148,15 @@ class Searching(Transforming):
         choices=spec.ASCENTS,
     )
 
+    @property
+    def remedies(self):
+        if self.adversary == "worst_of":
+            return f"--adversary=both or --candidates={2 * self.candidates}"
+        flags = ["--xi=0.1eps"] if self.xi.value < 0.1 or not self.xi.relative else []
+        flags += ["--ascent=steepest"] if self.ascent != "steepest" else []
+        more = [f"--power_iterations={self.power_iterations + 1}", "larger ε in --transforms"]
+        return " or ".join(flags or more)
+
     def clashes(self):
         yield from super().clashes()
         if self.adversary == "gradient" and self.candidates != CANDIDATES:
