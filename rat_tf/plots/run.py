@@ -136,7 +136,7 @@ def _images(figure, examined: dict) -> None:
     names = zip(examined.get("before", ())[:SHOWN], examined.get("after", ()))
     for column, (before, after) in enumerate(names):
         same = before == after
-        text = _short(before) if same else f"{_short(before)} → {_short(after)}"
+        text = _short(before) if same else _change(_short(before), _short(after))
         place = (_gap(height) + width) * (column + 0.5) + _gap(height) / 2
         colour = "black" if same else "#d55e00"
         lower.text(place, lower.get_ylim()[0] * 1.12, text, ha="center", va="top", color=colour)
@@ -144,6 +144,11 @@ def _images(figure, examined: dict) -> None:
 
 def _short(name: str) -> str:
     return name if len(name) <= 9 else f"{name[:8]}…"
+
+
+def _change(before: str, after: str) -> str:
+    """Long names on two lines: a column has room for a dozen letters."""
+    return f"{before} → {after}" if len(before + after) <= 8 else f"{before}\n→ {after}"
 
 
 def _gap(height: int) -> int:

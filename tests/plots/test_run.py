@@ -50,8 +50,12 @@ def test_lambda_and_epsilon_have_axes_of_their_own_and_losses_a_logarithmic_one(
 def test_a_changed_class_is_shown_as_a_change(drawn):
     images = np.zeros([3, 4, 4, 1])
     examined = {"images": images, "transformed": images + 0.5}
-    examined |= {"before": ["cat", "dog", "a long name"], "after": ["cat", "cat", "a long name"]}
+    examined |= {"before": ["cat", "dog", "a long name"], "after": ["cat", "cat", "dog"]}
     pictures.summary("s.png", ROWS, examined, "RAT")
     texts = [text.get_text() for axis in drawn[0].axes for text in axis.texts]
     texts += [t.get_text() for f in drawn[0].subfigs for axis in f.axes for t in axis.texts]
-    assert [text for text in dict.fromkeys(texts) if text] == ["cat", "dog → cat", "a long n…"]
+    assert [text for text in dict.fromkeys(texts) if text] == [
+        "cat",
+        "dog → cat",
+        "a long n…\n→ dog",
+    ]
