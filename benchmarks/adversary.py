@@ -51,6 +51,15 @@ SEARCHES = {
     },
     **{f"both, {k}": {**STRONG, "adversary": "both", "candidates": k} for k in (2, 4)},
     "share 0.5": {**STRONG, "adversary_share": 0.5},
+    **{
+        f"worst of {k}, steepest, share {share}": {
+            **STRONG,
+            "adversary": "worst_of",
+            "candidates": k,
+            "adversary_share": share,
+        }
+        for k, share in ((2, 0.4), (4, 0.2), (4, 0.5))
+    },
 }
 POOLED = ("steepest, ξ = 0.1ε", "steepest, ξ = ε", "steepest, two iterations")
 POOLED += ("worst of 4, steepest", "worst of 8, steepest", "both, 4")
@@ -63,6 +72,10 @@ SEARCHES |= {
     "steepest, ξ = 0.1ε, halves apart": {**STRONG, **APART},
     "steepest, ξ = 0.1ε, half size, halves apart": {**STRONG, **APART, "adversary_scale": 0.5},
     "worst of 4, steepest, halves apart": {**SEARCHES["worst of 4, steepest"], **APART},
+    "worst of 2, steepest, share 0.4, halves apart": {
+        **SEARCHES["worst of 2, steepest, share 0.4"],
+        **APART,
+    },
 }
 
 _RUN = flags.DEFINE_string("run_dir", "", "A run whose network is searched; empty: train one.")
@@ -158,6 +171,7 @@ def costs(network: str, size: int, searches: dict) -> dict[str, dict]:
     return found
 
 
+@canvas.styled
 def picture(path: str, rows: list[dict], title: str) -> None:
     """The KL over random's against the cost of a step."""
     figure, axis = canvas.subplots(figsize=(9, 6))
@@ -168,7 +182,6 @@ def picture(path: str, rows: list[dict], title: str) -> None:
         axis.annotate(row["search"], (x, y), (4, 3), textcoords="offset points", fontsize=7)
     axis.set(xlabel="training step / supervised step", ylabel="KL / KL of random", title=title)
     axis.margins(x=0.15)
-    axis.grid(alpha=0.3)
     canvas.save(figure, path)
 
 

@@ -165,7 +165,7 @@ def _grid(made: dict) -> tuple:
     rows = -(-len(panels) // columns)
     figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
     for axis, (title, name, _) in zip(axes.flat, panels):
-        axis.set_title(f"{name}\n{title}", fontsize=8)
+        axis.set_title(f"{name}\n{title}", fontsize="small")
     for line in axes:
         line[0].set_ylabel("validation error, %")
     for axis in axes.flat[len(panels) :]:
@@ -173,6 +173,7 @@ def _grid(made: dict) -> tuple:
     return figure, [(axis, arms) for axis, (_, _, arms) in zip(axes.flat, panels)]
 
 
+@canvas.styled
 def epsilon_picture(path: str, made: dict) -> None:
     """Validation error of the tuning runs against ε, with the chosen one marked."""
     figure, panels = _grid(made)
@@ -188,11 +189,11 @@ def epsilon_picture(path: str, made: dict) -> None:
         axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7)
         axis.set_xticks([], minor=True)
         axis.set(xlabel="ε")
-        axis.grid(alpha=0.3)
-        axis.legend(fontsize=7)
+        axis.legend()
     canvas.save(figure, path)
 
 
+@canvas.styled
 def errors_picture(path: str, made: dict) -> None:
     """Test errors of all seeds at the chosen ε; a line joins what shares seed and split."""
     shown = {
@@ -226,8 +227,8 @@ def errors_picture(path: str, made: dict) -> None:
         axis.set(title=title, ylabel="test error, %")
         axis.title.set_fontsize(8)
         axis.set_ylim(bottom=0)
-        axis.grid(alpha=0.3, axis="y")
-        axis.legend(*_once(axis), fontsize=7)
+        axis.grid(visible=False, axis="x")
+        axis.legend(*_once(axis))
     canvas.save(figure, path)
 
 
@@ -237,6 +238,7 @@ def _once(axis) -> tuple[list, list]:
     return list(found.values()), list(found)
 
 
+@canvas.styled
 def steps_picture(path: str, made: dict) -> None:
     """Validation error against steps at the chosen ε, over the tuning and compared seeds."""
     figure, panels = _grid(made)
@@ -248,15 +250,14 @@ def steps_picture(path: str, made: dict) -> None:
             steps = sorted(set.intersection(*map(set, curves)))
             errors = np.array([[curve[step] for step in steps] for curve in curves])
             mean, colour = errors.mean(axis=0), ARMS.get(method, "C2")
-            label = f"{method}, ε {arm.epsilon:g}, {len(runs)} seeds"
+            label = f"{method}, ε {arm.epsilon:g}, seeds: {len(runs)}"
             axis.plot(steps, mean, color=colour, label=label)
             if len(runs) > 1:
                 std = errors.std(axis=0, ddof=1)
                 axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
         axis.set(xlabel="step")
         axis.set_ylim(bottom=0)
-        axis.grid(alpha=0.3)
-        axis.legend(fontsize=7)
+        axis.legend()
     canvas.save(figure, path)
 
 

@@ -173,6 +173,7 @@ def table(rows: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+@canvas.styled
 def picture(path: str, rows: list[dict]) -> None:
     """Error against labels: every seed thin, the means thick."""
     figure, axis = canvas.subplots(figsize=(7, 4.5))
@@ -188,7 +189,6 @@ def picture(path: str, rows: list[dict]) -> None:
     axis.set(xlabel="labels", ylabel="test error in %", xticks=labels, title=_DATASET.value)
     axis.set_ylim(bottom=0)
     axis.legend(title="labels chosen by")
-    axis.grid(alpha=0.3)
     canvas.save(figure, path)
 
 

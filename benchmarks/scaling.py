@@ -14,12 +14,12 @@ import os
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
 
 # isort: split
-import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 from absl import app, flags
 
 from benchmarks import steps as lib
+from rat_tf.plots import canvas
 
 TRANSFORMS = (
     "noise:1",
@@ -85,22 +85,34 @@ def main(argv) -> None:
         kinds = lib.PASSES["rat"]
         return replicas * sum(np.median(passes[k, n, size, batch].seconds) for k, n in kinds)
 
-    figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")
-    for axis, (name, found) in zip(axes.flat, panels.items()):
-        numbers = list(found)
-        whole = [1e3 * np.median(step.seconds) for step, _ in found.values()]
-        parts = [1e3 * bare(*seen) for _, seen in found.values()]
-        axis.plot(numbers, whole, "o-", label="RAT step")
-        axis.plot(numbers, parts, "s--", label="its bare passes")
-        axis.set(xlabel=name, ylabel="ms", ylim=(0, 1.08 * max(whole + parts)), xticks=numbers)
-        axis.legend()
-        for number, step_ms, passes_ms in zip(numbers, whole, parts):
+    measured = {
+        name: {
+            number: (1e3 * np.median(step.seconds), 1e3 * bare(*seen))
+            for number, (step, seen) in found.items()
+        }
+        for name, found in panels.items()
+    }
+    for name, found in measured.items():
+        for number, (step_ms, passes_ms) in found.items():
             print(
                 f"{name:32}{number:5}{step_ms:9.1f} ms{passes_ms:9.1f} ms{step_ms / passes_ms:7.2f}"
             )
-    figure.suptitle(f"{_NETWORK.value}, {os.cpu_count()} cores")
-    figure.savefig(_PICTURE.value, dpi=100)
+    picture(_PICTURE.value, measured)
     print(f"picture in {_PICTURE.value}")
+
+
+@canvas.styled
+def picture(path: str, measured: dict[str, dict]) -> None:
+    """A panel each: (ms of the step, of its passes) by the number on the axis."""
+    figure, axes = canvas.subplots(2, 2, figsize=(9, 7))
+    for axis, (name, found) in zip(axes.flat, measured.items()):
+        numbers, (whole, parts) = list(found), zip(*found.values())
+        axis.plot(numbers, whole, "o-", label="RAT step")
+        axis.plot(numbers, parts, "s--", label="its bare passes")
+        axis.set(xlabel=name, ylabel="ms", ylim=(0, 1.1 * max(whole + parts)), xticks=numbers)
+        axis.legend(loc="lower right")
+    figure.suptitle(f"{_NETWORK.value}, {os.cpu_count()} cores")
+    canvas.save(figure, path)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def main(
             f"--run_dir: expected images of 1 or 3 channels, but those of {run_dir} have "
             f"{trained.image_shape[-1]}; train with --channels=3"
         )
-    images, kind = export.verification.images(run, config, trained.image_shape)
+    images, which = export.verification.images(run, config, trained.image_shape)
     name = os.path.basename(os.path.abspath(output))
     training_flags = records.text(run.flags)
 
@@ -78,7 +78,7 @@ def main(
         export.warmup.write(temporary, name, images)
         difference = export.verification.verify(temporary, trained, images)
     print(f"{weights} weights of {run_dir}, step {trained.step}, exported to {final}")
-    print(f"largest difference of a logit from the run on {len(images)} {kind}: {difference:.1e}")
+    print(f"largest difference of a logit from the run on {which}: {difference:.1e}")
     return final
 
 

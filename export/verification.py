@@ -18,7 +18,10 @@ TOLERANCE = 1e-4  # of a logit, relative to the largest; rounding gives about 1e
 
 
 def images(run: run_folder.Run, config: config_lib.Config, image_shape) -> tuple[np.ndarray, str]:
-    """Images for the largest batch and their kind: validation images if available, or noise."""
+    """Images for the largest batch and what they are: validation images if available, or noise.
+
+    Fewer validation images are repeated.
+    """
     count = max(BATCHES)
     try:
         _, found = run.held_out(config, ("validation",))
@@ -31,10 +34,10 @@ def images(run: run_folder.Run, config: config_lib.Config, image_shape) -> tuple
         )
     else:
         if found.shape[1:] == image_shape and len(found):
-            return found[np.arange(count) % len(found)], "validation images"
+            return found[np.arange(count) % len(found)], f"{len(found)} validation images"
         print("warning: the data are not those of the run, verifying on noise", file=sys.stderr)
     rng = np.random.default_rng(0)
-    return rng.integers(256, size=(count, *image_shape), dtype=np.uint8), "images of noise"
+    return rng.integers(256, size=(count, *image_shape), dtype=np.uint8), f"{count} images of noise"
 
 
 def verify(version_dir: str, trained: weights_lib.Trained, images: np.ndarray) -> float:

@@ -103,7 +103,7 @@ class Search:
     has another meaning for each pixel: it is searched on its own, at full size.
 
     With a `share` < 1 only that share of the images, evenly spread, is searched. The others have
-    the offsets that the search would start from.
+    random offsets of the same shape.
     """
 
     kind: str = "gradient"
@@ -150,8 +150,14 @@ class Search:
         return tf.nest.map_structure(
             lambda *both: tf.gather(tf.concat(both, axis=0), place),
             found,
-            random(directions(0), epsilons),
+            random(self._shaped(transform, directions(0)), epsilons),
         )
+
+    def _shaped(self, transform, directions) -> Sequence[tf.Tensor]:
+        """Random directions in the shape of the gradient's."""
+        if self.ascent != "steepest":
+            return directions
+        return [t.steepest(v) for t, v in zip(transform.transforms, directions)]
 
     def _pooled(self, transform, logits, images, clean_logits, directions, epsilons) -> Found:
         """Transformations that can be pooled on pooled images, then the others as they are."""
@@ -177,10 +183,7 @@ class Search:
         """The gradient's offsets, or for each image the best of the candidates."""
 
         def candidate(i):
-            drawn = directions(i)
-            if self.ascent == "steepest":
-                drawn = [t.steepest(v) for t, v in zip(transform.transforms, drawn)]
-            return random(drawn, epsilons)
+            return random(self._shaped(transform, directions(i)), epsilons)
 
         if self.kind == "worst_of":
             found = candidate(0)

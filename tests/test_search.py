@@ -242,6 +242,19 @@ def test_a_share_is_searched_and_the_rest_is_random():
     )
 
 
+@pytest.mark.parametrize("kind", ["gradient", "worst_of"])
+def test_the_rest_of_a_share_has_the_shape_of_what_is_searched(kind):
+    """`steepest` has all singular values of an affine offset at ε: U Vᵀ of the drawn directions."""
+    transform = transforms.parse("affine:0.5")
+    options = {"kind": kind, "candidates": 2, "xi": adversary.Xi(0.1), "ascent": "steepest"}
+    (actual,) = found(transform, X, share=0.5, **options).offsets
+    u, _, v = np.linalg.svd(np.asarray(directions(transform, X)(0)[0]), full_matrices=False)
+    rest = [0, 2, 4]
+    np.testing.assert_allclose(np.asarray(actual)[rest], 0.5 * (u @ v)[rest], rtol=1e-6, atol=1e-9)
+    values = np.linalg.svd(np.asarray(actual), compute_uv=False)
+    np.testing.assert_allclose(values, 0.5, rtol=1e-6)
+
+
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.3, 0.5, 0.7, 0.9, 1.0])
 def test_replicas_choose_what_one_device_chooses(share):
     chosen = adversary.searched(120, share)

@@ -25,6 +25,7 @@ TRAINER = """
 import json, os, signal, sys, time
 flags = dict(a.lstrip("-").split("=", 1) for a in sys.argv[1:])
 print("trained with", *sys.argv[1:])
+print("step 500/1000  loss 0.5", flush=True)
 if flags["seed"] == "1":
     sys.exit("error: --labels: too few\\nand more")
 if flags["seed"] == "2":
@@ -102,6 +103,7 @@ def test_a_run_that_fails_does_not_stop_the_rest(tmp_path, trainer, capfd):
     assert sweep.main(planned, run=True, print_commands=False) == 1
     out, err = capfd.readouterr()
     assert "[3/3]" in out and "test error 25.00%" in out
+    assert out.count("  step 500/1000  loss 0.5\n") == 3 and "trained with" not in out
     (line,) = err.splitlines()
     assert "rat-seed1" in line and "exit status 1: error: --labels: too few" in line
     log = pathlib.Path(planned[1].config.run_dir + ".log")
@@ -109,6 +111,22 @@ def test_a_run_that_fails_does_not_stop_the_rest(tmp_path, trainer, capfd):
     trainer.write_text(TRAINER.replace('"1"', '"none"'))
     assert sweep.main(planned, run=True, print_commands=False) == 0
     assert "[1/1]" in capfd.readouterr().out  # the other two were finished
+
+
+def test_in_a_terminal_the_step_line_of_a_run_is_shown_in_one_place(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    log = tmp_path / "run.log"
+    log.write_text("of an earlier start\n")
+    relay = execution._Relay(str(log), log.stat().st_size)
+    for text in ("reading\nstep 1/3 a\nstep 2/3 longer\nst", "ep 3/3 c\nhalf a li"):
+        with log.open("a") as file:
+            file.write(text)
+        relay.show()
+    relay.end()
+    # Only whole lines, the last of them, each blanking what the one before has left.
+    first, second, blank, end = capsys.readouterr().out.split("\r")[1:]
+    assert first == "  step 2/3 longer" and second == "  step 3/3 c".ljust(len(first))
+    assert blank.strip() == end == ""
 
 
 def test_a_missing_data_set_is_named_before_the_first_run(tmp_path, trainer):

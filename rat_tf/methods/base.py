@@ -64,7 +64,7 @@ class Method(keras_habits.Habits, abc.ABC):
         self.augmentation = augmentation
         self.value_range = pixels.ValueRange.of(value_range)
         self.seed = seed
-        self.looked_at = False  # by checks.first_batch
+        self.looked_at, self.classes = False, None  # by checks.first_batch
         # All weights are the network's: it is built when that is, whether or not it is called.
         self.built = network.built
         # Metrics are already reduced over the replicas when a step returns them; Keras would sum

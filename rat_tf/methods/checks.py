@@ -64,8 +64,8 @@ def dataset(method, data) -> None:
             )
 
 
-def class_weight(found) -> None:
-    """Weights by the number of a class."""
+def class_weight(found, classes: int | None = None) -> None:
+    """Weights by the number of a class; of `classes`, once their number is known."""
     fits = isinstance(found, Mapping) and all(
         isinstance(number, numbers.Integral)
         and number >= 0
@@ -77,6 +77,10 @@ def class_weight(found) -> None:
         raise ValueError(
             "class_weight: expected a dictionary from the numbers of classes to weights >= 0, such "
             f"as {{0: 1.0, 1: 5.0}}, got {found!r}"
+        )
+    if classes is not None and found and max(found) >= classes:
+        raise ValueError(
+            f"class_weight: expected classes from 0 to {classes - 1}, got {max(found)}"
         )
 
 
@@ -101,6 +105,7 @@ def first_batch(method, data) -> None:
         raise ValueError(f"network: {method.network.name} has no trainable weights")
     if isinstance(data, tf.data.Dataset):
         _labels(method.supervision, supervision.plain(labels).numpy(), outputs.shape[-1])
+    method.classes = outputs.shape[-1]
     method.looked_at = method.built = True
 
 

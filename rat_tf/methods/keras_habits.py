@@ -54,6 +54,15 @@ class Habits(tf.keras.Model):
                 }
             )
 
+    def save(self, filepath, *args, **kwargs):
+        """As Keras' own, in its .keras format: others cannot describe a model of this kind."""
+        if not str(filepath).endswith(".keras"):
+            raise ValueError(
+                f"save: expected a file name that ends in .keras, got {str(filepath)!r}; the "
+                "classifier that was given as network can be saved in any format"
+            )
+        return super().save(filepath, *args, **kwargs)
+
     # ---- training
 
     def compile(
@@ -90,6 +99,8 @@ class Habits(tf.keras.Model):
             x = x.map(lambda *data: self._by_class(data, class_weight))
         with self.distribute_strategy.scope():
             checks.first_batch(self, x)
+        if class_weight is not None:
+            checks.class_weight(class_weight, self.classes)
         return super().fit(x, *args, **kwargs)
 
     def _by_class(self, data, class_weight):

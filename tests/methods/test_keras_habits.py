@@ -100,6 +100,12 @@ def test_class_weights_of_another_kind_are_refused(wrong):
         trained(rat_tf.Supervised(classifier()), class_weight=wrong)
 
 
+def test_weights_of_classes_that_the_model_lacks_are_refused():
+    count = classifier().output_shape[-1]
+    with pytest.raises(ValueError, match=f"classes from 0 to {count - 1}, got {count}"):
+        trained(rat_tf.Supervised(classifier()), class_weight={0: 1.0, count: 2.0})
+
+
 def test_mixed_labels_have_no_weights():
     model = rat_tf.MixMatch(classifier())
     with pytest.raises(ValueError, match="MixMatch mixes labels"):
@@ -212,6 +218,19 @@ def test_a_method_is_made_again_from_its_config(name):
     defaults = model.defaults
     assert getattr(model, "consistency", None) == getattr(defaults, "consistency", None)
     assert model.ema_decay == defaults.ema_decay
+
+
+def test_a_trainer_is_saved_whole_as_a_keras_file_only(tmp_path):
+    model = rat_tf.VAT(classifier(), seed=5)
+    path = str(tmp_path / "trainer.keras")
+    model(IMAGES)
+    model.save(path)
+    again = tf.keras.models.load_model(path, {"VAT": rat_tf.VAT})
+    assert again.seed == 5
+    np.testing.assert_array_equal(model(IMAGES), again(IMAGES))
+    with pytest.raises(ValueError, match="ends in .keras, got '.*trainer'; the classifier"):
+        model.save(str(tmp_path / "trainer"))
+    assert not (tmp_path / "trainer").exists()
 
 
 def test_standard_callbacks(tmp_path):

@@ -129,7 +129,7 @@ class Searching(Transforming):
     adversary_share: float = fields.flag(
         1.0,
         "Share of the unlabelled images whose transformations are searched; the others get random "
-        "ones. The paper searches all.",
+        "ones of the same shape (--ascent). The paper searches all.",
         fields.expect(lambda share: 0 < share <= 1, "a number in (0, 1]"),
     )
 
