@@ -22,6 +22,7 @@ from benchmarks import steps as lib
 from rat_tf.config import flag_values, flagfiles
 from rat_tf.data import examples, preprocess
 from rat_tf.training import build
+from rat_tf.training import network as network_lib
 
 _SIZES = flags.DEFINE_list("sizes", ["96", "128", "160", "224"], "Heights and widths to measure.")
 _STEPS = flags.DEFINE_integer("steps", 10, "Timed steps; the median counts.", lower_bound=1)
@@ -39,7 +40,8 @@ def measure(preset: str, size: int, count: int) -> dict:
 
     batch = ((pixels(labeled), tf.constant(rng.integers(0, 10, labeled))), pixels(unlabeled))
     layer = preprocess.Scale()
-    model = build.compiled(build.method(config, 10, layer), config, layer(pixels(1)))
+    network = network_lib.Source(config, (size, size, 3), 10)
+    model = build.compiled(build.method(config, network, layer), config, layer(pixels(1)))
     data = tf.data.Dataset.from_tensors(batch).cache().repeat().with_options(examples.options())
     before, clock = lib.largest(), lib.Clock()
     began = time.perf_counter()
