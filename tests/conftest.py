@@ -11,13 +11,16 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
 
 # isort: split
+import gc
 import pathlib
+import types
 
 import pytest
 import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import train
+from rat_tf.training import loop
 from tests import runs
 
 # Two logical devices for the distribution tests.
@@ -33,6 +36,17 @@ def own_collectives():
     first one's, which have other shapes.
     """
     tf.distribute.MirroredStrategy._collective_key_base += 100_000
+
+
+@pytest.fixture(autouse=True)
+def runs_without_pictures(monkeypatch):
+    """summary.png takes as long as a hundred steps: `finished_run` has it, tests/plots looks at it."""
+    monkeypatch.setattr(loop, "plots", types.SimpleNamespace(summary=lambda *_: None))
+
+
+def pytest_collection_finish():
+    """What is imported stays: the garbage collector need not look through all of it again."""
+    gc.freeze()
 
 
 @pytest.fixture

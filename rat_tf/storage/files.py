@@ -87,6 +87,17 @@ def locked(path: str, wait: bool = False) -> Iterator[bool | None]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def alone_in(folder: str) -> Iterator[None]:
+    """Makes a folder, waits for another process that writes to it, removes what killed ones left."""
+    os.makedirs(folder, exist_ok=True)
+    with locked(folder, wait=True) as held:
+        for name in os.listdir(folder) if held else ():
+            if name.endswith(TEMPORARY):
+                os.remove(os.path.join(folder, name))
+        yield
+
+
 def _lock(descriptor: int, path: str, wait: bool) -> bool | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -151,10 +151,12 @@ def is_at(step):
     return ready
 
 
-def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(
-    finished_run, tmp_path, monkeypatch, capsys
-):
-    config, seconds = config_of(tmp_path), [0.0]
+def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(tmp_path, monkeypatch, capsys):
+    # The method whose step is traced soonest: it is traced six times.
+    flags = {"method": "supervised", "consistency_rampup": None}
+    whole = config_of(tmp_path / "whole", **flags)
+    train.main(whole)
+    config, seconds = config_of(tmp_path / "run", **flags), [0.0]
     places = [
         (run_folder.Run, "load", lambda *_: True),
         (checkpoints.Checkpoints, "on_train_batch_end", is_at(10)),
@@ -171,12 +173,12 @@ def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(
         begun = name != "load"
         assert ("state saved" if begun else "nothing had begun") in capsys.readouterr().err
         if begun:
-            (newest, *_) = weights.newest_first(str(tmp_path / "checkpoints"))
+            (newest, *_) = weights.newest_first(str(tmp_path / "run" / "checkpoints"))
             seconds.append(float(tf.train.load_checkpoint(newest).get_tensor(checkpoints.SECONDS)))
     train.main(config)
-    test_train.assert_same_run(tmp_path, finished_run)
+    test_train.assert_same_run(config.run_dir, whole.run_dir)
     # Step 10 is in the middle of an interval: what it took is not in metrics.csv, but counts.
-    rows = run_folder.Run(str(tmp_path)).rows()
+    rows = run_folder.Run(config.run_dir).rows()
     assert seconds == sorted(seconds) and rows[1]["seconds"] < seconds[1] < rows[2]["seconds"]
 
 

@@ -193,14 +193,11 @@ def test_two_replicas_find_the_offsets_of_one(two_replicas):
             lambda context: tf.constant(parts[context.replica_id_in_sync_group])
         )
 
-        @tf.function
-        def run():
-            def offsets(some):
-                return model.offsets(some, 0.9 * model.network(some), tf.constant(3), True).offsets
+        def offsets(some):
+            return model.offsets(some, 0.9 * model.network(some), tf.constant(3), True).offsets
 
-            return strategy.run(offsets, [values])
-
-        each = [strategy.experimental_local_results(v) for v in run()]
+        found = strategy.run(offsets, [values])  # not in a graph: to trace it takes long
+        each = [strategy.experimental_local_results(v) for v in found]
         return [np.concatenate(v) for v in each]
 
     images = np.float32(np.random.default_rng(1).normal(size=(12, 8, 8, 3)))
