@@ -21,6 +21,7 @@ import tensorflow as tf
 from rat_tf import config as config_lib
 from rat_tf import train
 from rat_tf.training import loop
+from rat_tf.tuning import trials
 from tests import runs
 
 # Two logical devices for the distribution tests.
@@ -39,9 +40,13 @@ def own_collectives():
 
 
 @pytest.fixture(autouse=True)
-def runs_without_pictures(monkeypatch):
-    """summary.png takes as long as a hundred steps: `finished_run` has it, tests/plots looks at it."""
+def without_pictures(monkeypatch):
+    """Runs and searches do not draw themselves, which takes as long as a hundred steps.
+
+    Those that several tests share do, and tests/plots has the pictures.
+    """
     monkeypatch.setattr(loop, "plots", types.SimpleNamespace(summary=lambda *_: None))
+    monkeypatch.setattr(trials, "figure", types.SimpleNamespace(trials=lambda *_: None))
 
 
 def pytest_collection_finish():

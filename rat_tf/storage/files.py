@@ -89,12 +89,13 @@ def locked(path: str, wait: bool = False) -> Iterator[bool | None]:
 
 @contextlib.contextmanager
 def alone_in(folder: str) -> Iterator[None]:
-    """Makes a folder, waits for another process that writes to it, removes what killed ones left."""
+    """Makes a folder, waits for a process that writes to it, removes what killed ones left."""
     os.makedirs(folder, exist_ok=True)
     with locked(folder, wait=True) as held:
         for name in os.listdir(folder) if held else ():
-            if name.endswith(TEMPORARY):
-                os.remove(os.path.join(folder, name))
+            path = os.path.join(folder, name)
+            if name.endswith(TEMPORARY) and not os.path.isdir(path):
+                os.remove(path)
         yield
 
 

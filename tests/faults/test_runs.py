@@ -21,12 +21,8 @@ from rat_tf.training import callbacks, checkpoints, loop, run_folder, signals, w
 from tests import processes, runs, test_train
 
 TINY = runs.TINY
-JUNK = {
-    "empty": b"",
-    "binary": b"\x89PNG\r\n\x1a\n\0\xff",
-    "other": b'{"a": 1}\n',
-    "word": b"spam\n",
-}
+#: The method whose step is traced soonest.
+SUPERVISED = {"method": "supervised", "consistency_rampup": None}
 
 
 def config_of(folder, **changes):
@@ -152,11 +148,9 @@ def is_at(step):
 
 
 def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(tmp_path, monkeypatch, capsys):
-    # The method whose step is traced soonest: it is traced six times.
-    flags = {"method": "supervised", "consistency_rampup": None}
-    whole = config_of(tmp_path / "whole", **flags)
+    whole = config_of(tmp_path / "whole", **SUPERVISED)
     train.main(whole)
-    config, seconds = config_of(tmp_path / "run", **flags), [0.0]
+    config, seconds = config_of(tmp_path / "run", **SUPERVISED), [0.0]
     places = [
         (run_folder.Run, "load", lambda *_: True),
         (checkpoints.Checkpoints, "on_train_batch_end", is_at(10)),
@@ -210,7 +204,8 @@ def test_a_folder_that_is_removed_while_it_trains_is_named(tmp_path, monkeypatch
         shutil.rmtree(tmp_path / "run")
 
     monkeypatch.setattr(callbacks.Examination, "on_epoch_end", removing)
-    config = config_of(tmp_path / "run", iterations=8, checkpoint_every=8, tensorboard=False)
+    flags = {"iterations": 8, "checkpoint_every": 8, "tensorboard": False, **SUPERVISED}
+    config = config_of(tmp_path / "run", **flags)
     with pytest.raises(errors.UserError, match="--run_dir: .*run was removed or renamed"):
         train.main(config)
     assert not (tmp_path / "run").exists()

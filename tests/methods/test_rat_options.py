@@ -142,6 +142,7 @@ def test_separate_statistics():
     options = {"entropy_multiplier": 0.0, "separate_statistics": True}
     model = test_rat.build(network, transforms=transforms.parse("affine:0.6"), **options)
     model(labeled)
+    model.optimizer.build(network.trainable_variables)  # else the step is traced twice
     step = tf.function(model.train_step)
     graph = step.get_concrete_function(batch).graph
     count = collections.Counter(op.type for op in test_step.live_operations(graph))
