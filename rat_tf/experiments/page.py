@@ -30,7 +30,8 @@ def write(output: str, sections, problems, table: paper.Table | None) -> None:
     body += _examples(sections)
     title = table.title if table else "Report"
     remarks = f"{len(problems) or 'no'} remark{'' if len(problems) == 1 else 's'}"
-    counts = f"{_count(sections)} runs; {remarks}"
+    runs = _count(sections)
+    counts = f"{runs} run{'' if runs == 1 else 's'}; {remarks}"
     if table and table.note:
         body.insert(0, f'<p class="note">{html.escape(table.note)}</p>')
     texts["report.html"] = _page(title, counts, problems, body)
@@ -86,7 +87,7 @@ def _examples(sections) -> list[str]:
 def _image(path: str, title: str) -> str:
     with open(path, "rb") as file:
         picture = plots.page.picture(file.read(), title)
-    return f'<p class="note">{html.escape(title)}</p>\n{picture}'
+    return f'<p class="note">{html.escape(title)}</p>\n<div class="figure">{picture}</div>'
 
 
 def _page(title: str, counts: str, problems, body: list[str]) -> str:

@@ -28,7 +28,7 @@ def trials(path: str, ranked: list[dict]) -> None:
         size = max(7, 1.7 * (len(names) + 1))
         figure, axis = canvas.subplots(figsize=(size, 5))
         _parallel(figure, axis, names, points, errors)
-    best = ", ".join(f"{name} = {value}" for name, value in ranked[0]["values"].items())
+    best = ", ".join(f"{_in_words(name)} = {value}" for name, value in ranked[0]["values"].items())
     spread = _spreads(ranked[:1], errors[:1])
     interval = (
         ""
@@ -46,10 +46,15 @@ def _coordinates(values: dict) -> dict:
     for name, value in values.items():
         if name == "transforms":
             pairs = (part.split(":") for part in value.split(","))
-            axes |= {f"ε {transform}": float(epsilon) for transform, epsilon in pairs}
+            axes |= {f"ε {_in_words(transform)}": float(epsilon) for transform, epsilon in pairs}
         else:
-            axes[name.replace("epsilon.", "ε ")] = value
+            axes[_in_words(name)] = value
     return axes
+
+
+def _in_words(name: str) -> str:
+    """ε of affine, thin plate spline: not the names of flags."""
+    return name.replace("epsilon.", "ε ").replace("_", " ")
 
 
 def _place_in(points):
@@ -80,7 +85,7 @@ def _one_parameter(axis, name, values, errors, whole, spreads) -> None:
     axis.plot(x[0], errors[0], "*", color="C3", markersize=16, label="best")
     axis.set_xticks(*zip(*ticks))
     axis.set(xlabel=name, ylabel="validation error, %")
-    axis.legend()
+    axis.figure.legend(loc="outside lower center", ncols=4)  # points may be anywhere
 
 
 def _parallel(figure, axis, names, points, errors) -> None:

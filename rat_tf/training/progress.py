@@ -79,7 +79,10 @@ class Progress(tf.keras.callbacks.Callback):
 
 
 def line(step: int, total: int, logs: dict, rate: float) -> str:
-    """step 500/1000  loss 0.81  kl 0.12  error 12.3%  ema 11.9%  9.1/s  ETA 0:01:23"""
+    """step 500/1000  loss 0.81  kl 0.12  error 12.3%, averaged 11.9%  9.1/s  ETA 0:01:23
+
+    The second error is that of the averaged weights.
+    """
     parts = [f"step {step}/{total}", *_numbers(logs)]
     if rate:
         parts += [f"{rate:.1f}/s", f"ETA {_left(step, total, rate)}"]
@@ -122,8 +125,9 @@ def _numbers(logs: dict) -> list[str]:
     shown = [f"{name} {logs[name]:.2f}" for name in ("loss", "kl") if name in logs]
     if "kl" not in logs and "consistency" in logs:
         shown.append(f"consistency {logs['consistency']:.2f}")
-    for name, text in (("val_error", "error"), ("val_ema_error", "ema")):
-        shown += [f"{text} {logs[name]:.1%}"] if name in logs else []
+    if "val_error" in logs:
+        averaged = f", averaged {logs['val_ema_error']:.1%}" if "val_ema_error" in logs else ""
+        shown.append(f"error {logs['val_error']:.1%}{averaged}")
     return shown
 
 
