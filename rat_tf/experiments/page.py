@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
+import zlib
 
 from rat_tf import plots, training
 from rat_tf.experiments import comparison, curves, paper, tables
@@ -87,7 +88,12 @@ def _examples(sections) -> list[str]:
 def _image(path: str, title: str) -> str:
     with open(path, "rb") as file:
         picture = plots.page.picture(file.read(), title)
-    return f'<p class="note">{html.escape(title)}</p>\n<div class="figure">{picture}</div>'
+    # Fits the window; in full size, to be scrolled, after a click.
+    key = f"figure-{zlib.crc32(path.encode()):x}"
+    return (
+        f'<p class="note">{html.escape(title)}</p>\n'
+        f'<div class="figure" id="{key}"><a href="#{key}">{picture}</a></div>'
+    )
 
 
 def _page(title: str, counts: str, problems, body: list[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 from matplotlib import cm, colors
 
@@ -36,7 +38,7 @@ def trials(path: str, ranked: list[dict]) -> None:
         else " (95 % interval {:.2f} to {:.2f})".format(*(errors[0] + [-1, 1] * spread[:, 0]))
     )
     title = f"{len(errors)} trials, best {errors[0]:.2f} %{interval} with {best}"
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle(textwrap.fill(title, int(12 * figure.get_figwidth())), fontsize="medium")
     canvas.save(figure, path)
 
 
@@ -48,8 +50,16 @@ def _coordinates(values: dict) -> dict:
             pairs = (part.split(":") for part in value.split(","))
             axes |= {f"ε {_in_words(transform)}": float(epsilon) for transform, epsilon in pairs}
         else:
-            axes[_in_words(name)] = value
+            axes[_in_words(name)] = _number(value)
     return axes
+
+
+def _number(value):
+    """1e-6 of a list of values is a number, too."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _in_words(name: str) -> str:

@@ -129,7 +129,8 @@ def fit_to(
     if steps < LEAST:
         raise errors.UserError(
             f"--budget={config.budget}: too short; {LEAST} steps of this network on this machine "
-            f"take {LEAST * speed.step:.0f} s, and {max(room, 0):.0f} s are left for them"
+            f"take {LEAST * speed.step:.0f} s, and all else leaves {max(room, 0):.0f} s for them; "
+            "--validate_every=25% means fewer validations"
         )
     if bounded:
         batch = config.batch_sizes[1] or config.batch_sizes[0]

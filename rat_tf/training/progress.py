@@ -29,6 +29,7 @@ class Progress(tf.keras.callbacks.Callback):
         super().__init__()
         self._supports_tf_logs = True  # avoids a device-to-host copy of the logs at every step
         self._total = config.iterations
+        self._start = start
         self._began = None  # time and step at the end of the first step
         self._shown = 0.0
         self._said = said
@@ -42,7 +43,7 @@ class Progress(tf.keras.callbacks.Callback):
         elif not self._said and now - self._began[0] >= self.ESTIMATE:
             self._said = True
             self._clear()
-            print(expected(self._total, self._rate(self._step())), flush=True)
+            print(expected(self._total - self._start, self._rate(self._step())), flush=True)
         if self._bar and now - self._shown >= self.REFRESH:
             self._latest = {name: float(value) for name, value in (logs or {}).items()}
             self._draw()

@@ -41,7 +41,7 @@ def test_one_parameter_is_a_line_in_its_order(draw):
 
 
 def test_a_parameter_over_decades_is_logarithmic(draw):
-    values = [0.001, 0.01, 0.1]
+    values = ["1e-3", "1e-2", 0.1]  # values of a list are texts
     axis = draw(*(("finished", 0.1 * (i + 1), {"xi": value}) for i, value in enumerate(values)))
     np.testing.assert_allclose(axis.lines[0].get_xdata(), [0, 0.5, 1])
 

@@ -64,6 +64,15 @@ def test_folders_of_something_else_are_left_alone(here, capsys):
     assert "it is not a run folder" in capsys.readouterr().out
 
 
+def test_the_reason_for_another_folder_is_short(here, capsys):
+    write("runs/digits20/rat-seed0", config_lib.Config(dataset="digits", labels=20), {})
+    more = [f"--{name}" for name in ("budget=2h", "seed=0", "xi=0.1", "augment_shift=1")]
+    found = choice.of(cli.parse(["--dataset=digits", "--labels=20", *more], training=True))
+    assert found.config.run_dir == "runs/digits20/rat-seed0-2"
+    out = capsys.readouterr().out
+    assert out.count("expected") == 2 and "; and 4 more); this one is" in out
+
+
 def test_a_run_of_a_recipe_is_found_by_the_flags_that_were_given(here):
     pets = ["--dataset=folder:pets", "--labels=4"]
     of = lambda *more: choice.of(cli.parse([*pets, *more], training=True))  # noqa: E731

@@ -59,6 +59,17 @@ class Model:
         return self.step
 
 
+def test_a_resumed_run_says_the_time_of_what_is_left(monkeypatch, capsys):
+    clock = iter(range(0, 1000, 2))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    config = config_lib.Config(iterations=100, validate_every=10)
+    shown = progress.Progress(config, start=60)
+    for step in range(61, 66):
+        shown.model = Model(step)
+        shown.on_train_batch_end(step, {"loss": 1.0})
+    assert ": 40 steps at " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_terminal_gets_a_bar_and_a_file_gets_lines_only(monkeypatch, terminal):
     out = Terminal() if terminal else io.StringIO()
