@@ -80,9 +80,9 @@ class Progress(tf.keras.callbacks.Callback):
 
 
 def line(step: int, total: int, logs: dict, rate: float) -> str:
-    """step 500/1000  loss 0.81  kl 0.12  error 12.3%, averaged 11.9%  9.1/s  ETA 0:01:23
+    """step 500/1000  loss 0.81  kl 0.12  error 12.3%, avg 11.9%  9.1/s  ETA 0:01:23
 
-    The second error is that of the averaged weights.
+    avg: the error of the averaged weights.
     """
     parts = [f"step {step}/{total}", *_numbers(logs)]
     if rate:
@@ -127,7 +127,7 @@ def _numbers(logs: dict) -> list[str]:
     if "kl" not in logs and "consistency" in logs:
         shown.append(f"consistency {logs['consistency']:.2f}")
     if "val_error" in logs:
-        averaged = f", averaged {logs['val_ema_error']:.1%}" if "val_ema_error" in logs else ""
+        averaged = f", avg {logs['val_ema_error']:.1%}" if "val_ema_error" in logs else ""
         shown.append(f"error {logs['val_error']:.1%}{averaged}")
     return shown
 

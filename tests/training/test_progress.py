@@ -21,7 +21,7 @@ class Terminal(io.StringIO):
 def test_a_line_and_a_bar_fit_eighty_columns(step, total, rate, logs):
     line = progress.line(step, total, logs, rate)
     assert len(line) < 80 and line.startswith(f"step {step}/{total}  ")
-    assert ("val_error" not in logs) or "error 12.3%, averaged 100.0%" in line
+    assert ("val_error" not in logs) or "error 12.3%, avg 100.0%" in line
     bar = progress.bar(step, total, logs, rate)
     assert len(bar) == 79 and f"{step}/{total}" in bar
     assert line.count("ETA") == bar.count("ETA") == (rate > 0)
