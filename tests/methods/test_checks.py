@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 import rat_tf
+from rat_tf import stack
 from tests.methods import foreign
 from tests.methods.foreign import IMAGES, LABELS, UNLABELED, classifier, trained
 
@@ -40,6 +41,41 @@ class FromKeras3:
 def test_models(network, message):
     with pytest.raises(ValueError, match=message):
         rat_tf.Supervised(network())
+
+
+class OfAnotherKeras:
+    __module__ = "keras.src" if stack.has("tf_keras") else "tf_keras.src"
+
+
+class Derived(OfAnotherKeras):
+    """A user's own class, whose module says nothing."""
+
+
+@pytest.mark.parametrize(
+    "argument, value",
+    [
+        ("augmentation", OfAnotherKeras()),
+        ("preprocessing", OfAnotherKeras()),
+        ("optimizer", OfAnotherKeras()),
+        ("loss", OfAnotherKeras()),
+        ("metrics", ["accuracy", OfAnotherKeras()]),
+        ("weighted_metrics", {"head": [Derived()]}),
+        ("callbacks", [tf.keras.callbacks.History(), Derived()]),
+    ],
+)
+def test_objects_of_another_keras(argument, value):
+    with pytest.raises(ValueError, match=f"^{argument}: .* of another Keras; make it with tf.k"):
+        if argument in ("augmentation", "preprocessing"):
+            rat_tf.Supervised(classifier(), **{argument: value})
+        model = rat_tf.Supervised(classifier())
+        if argument == "callbacks":
+            model.fit(callbacks=value)
+        model.compile(**{argument: value})
+
+
+def test_an_averaged_network_of_another_keras():
+    with pytest.raises(ValueError, match="^averaged: expected a tf.keras.Model.*FromKeras3"):
+        rat_tf.Supervised(classifier(), averaged=FromKeras3())
 
 
 def test_outputs_that_only_a_call_shows():
