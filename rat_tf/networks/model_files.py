@@ -56,10 +56,11 @@ def _json(archive: zipfile.ZipFile, name: str):
 def _refuse_keras_3(version: str | bytes) -> None:
     """Its configs have arguments that Keras 2 does not know, those of the input layer first."""
     text = version.decode() if isinstance(version, bytes) else version
-    if text.partition(".")[0].isdecimal() and int(text.partition(".")[0]) >= 3:
+    major = text.partition(".")[0]
+    if major.isdecimal() and int(major) >= 3:
         raise ValueError(
-            f"it was saved by Keras {text}, and rat_tf needs Keras 2; build the model with tf.keras "
-            "after importing rat_tf, and save it there"
+            f"it was saved by Keras {text}, and rat_tf needs Keras 2; build the model with "
+            "tf.keras after importing rat_tf, and save it there"
         )
 
 
