@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import rat_tf
 from rat_tf import stack
+from rat_tf.methods import keras_habits
 from tests.methods import foreign
 from tests.methods.foreign import IMAGES, LABELS, UNLABELED, classifier, trained
 
@@ -185,3 +186,12 @@ def test_transformations():
         rat_tf.VAT(classifier(), transforms="affine:0.3")
     with pytest.raises(ValueError, match="did you mean 'affine'"):
         rat_tf.RAT(classifier(), transforms="affin:0.3")
+
+
+def test_one_line_says_what_a_late_import_costs(monkeypatch, capsys):
+    monkeypatch.setattr(rat_tf, "TENSORFLOW_FIRST", True)
+    monkeypatch.setattr(keras_habits._pywrap_util_port, "IsMklEnabled", lambda: False)
+    for _ in range(2):
+        rat_tf.Supervised(classifier())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "TF_ENABLE_ONEDNN_OPTS=1" in line
