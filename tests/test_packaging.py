@@ -3,9 +3,12 @@
 import ast
 import pathlib
 import sys
+from importlib import metadata
 
 import pytest
 from packaging import markers, requirements, specifiers, utils, version
+
+from rat_tf import stack
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,6 +51,29 @@ def test_the_lock_satisfies_the_ranges(lock, python):
     for each in direct:
         found = locked.get(utils.canonicalize_name(each.name))
         assert found and found in each.specifier, f"{each}, but {found} is locked"
+
+
+def test_what_is_locked_installs_on_every_python():
+    """As the packages themselves say, those that are installed here in the locked version."""
+    lock = "requirements-modern" if stack.has("tf_keras") else "requirements"
+    seen = []
+    for python in LOCKS[lock]:
+        for each in wanted(python, lines(f"{lock}.txt") + lines(f"{lock}-dev.txt")):
+            try:
+                found = metadata.metadata(each.name)
+            except metadata.PackageNotFoundError:
+                continue
+            if found["Version"] in each.specifier:
+                seen.append(each.name)
+                supported = specifiers.SpecifierSet(found.get("Requires-Python", ""))
+                assert f"{python}.99" in supported, f"{each} needs Python {supported}"
+    assert "tensorflow" in seen
+
+
+def test_the_classifiers_are_the_pythons_that_are_supported():
+    prefix = "Programming Language :: Python :: 3."
+    found = [each for each in PROJECT["classifiers"] if each.startswith(prefix)]
+    assert found == [f"{prefix}{each[2:]}" for each in LOCKS["requirements-modern"]]
 
 
 def test_both_stacks_are_tested_with_the_same_tools():
