@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 import sys
 from importlib import metadata
 
@@ -81,6 +82,19 @@ def test_both_stacks_are_tested_with_the_same_tools():
     direct = [text.partition("# Direct")[2].partition("# Transitive")[0] for text in texts]
     names = [[line for line in text.splitlines() if "==" in line] for text in direct]
     assert names[0] == names[1] != []
+
+
+def test_docker_has_the_stacks_of_make():
+    make, docker = (
+        (ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "Dockerfile")
+    )
+    stacks = dict(re.findall(r"ifeq \(\$\(TF\),(.+)\)\nVENV.*\nLOCK := (.+)\n", make))
+    assert list(stacks.values()) == list(LOCKS)
+    for name, lock in stacks.items():
+        stage = docker.partition(f" AS tensorflow-{name}\n")[2].partition("\nFROM ")[0]
+        assert f"COPY {lock}.txt .\n" in stage and f"-r {lock}.txt" in stage
+        (server,) = [each for each in lines(f"{lock}.txt") if each.name == "tensorflow-serving-api"]
+        assert f"SERVING={str(server.specifier)[2:]}" in docker
 
 
 @pytest.mark.parametrize("python, addons", [("3.10", True), ("3.11", True), ("3.12", False)])
