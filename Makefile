@@ -55,7 +55,8 @@ if not (3, 10) <= sys.version_info[:2] <= (3, $(LAST_PYTHON)):
     sys.exit(
         "TF=$(TF) needs Python 3.10 to 3.$(LAST_PYTHON) (its TensorFlow supports no other); found "
         + sys.version.split()[0] + " at $(PYTHON). "
-        "Try: make $(MAKECMDGOALS) TF=modern, or make $(MAKECMDGOALS) TF=$(TF) PYTHON=python3.11"
+        "Try: " + ("" if "$(TF)" == "modern" else "make $(MAKECMDGOALS) TF=modern, or ")
+        + "make $(MAKECMDGOALS) TF=$(TF) PYTHON=python3.11"
     )
 endef
 export CHECK_PYTHON

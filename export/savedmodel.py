@@ -46,6 +46,11 @@ def main(
     run = training.run_folder.Run(run_dir)
     changes = {"data_dir": data_dir} if data_dir else {}
     config = run.config(download=False, **changes)
+    if os.path.exists(os.path.join(output, "saved_model.pb")):
+        raise errors.UserError(
+            f"--output: expected the folder of the model, but {output} is one of its versions; use "
+            f"{os.path.dirname(os.path.abspath(output))}"
+        )
     cli.import_tensorflow_quietly()
     import tensorflow as tf
 

@@ -8,7 +8,7 @@ Of the unlabelled images of the run, those that are uncertain (a small margin be
 probable classes) or unstable (another class under transformations of the training's ε), and
 different from each other. Writes label_next.csv and label_next.html, a page that opens offline with
 each image, what the model thinks and why it is asked for. --copy_to lays the files out in folders
-named by the model's guess: move those that are wrong, then move the folders into labeled/.
+named by the model's guess: move those that are wrong, then add them to the folders of the classes.
 
 --suspicious writes suspicious.csv and suspicious.html instead: labelled images, validation images
 included, for which a classifier that was trained without them, on the features of the network,
@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 
 from rat_tf import config as config_lib
 from rat_tf import errors, fields, labelling, prediction, training
 from rat_tf.config import cli
+from rat_tf.data import layouts
 from rat_tf.storage import files
 
 
@@ -83,8 +85,20 @@ def main(flags: Flags) -> list[str]:
     if flags.copy_to:
         guesses = [proposal.row["class"] for proposal in proposals]
         labelling.layout.copy(flags.copy_to, cards, guesses, classifier.class_names)
-        print(f"copies by the model's guess in {flags.copy_to}")
+        print(f"copies by the model's guess in {flags.copy_to}{_what_then(flags, config)}")
     return [card.name for card in cards]
+
+
+def _what_then(flags: Flags, config: config_lib.Config) -> str:
+    """How the labels come into a folder of the user; other sets cannot be added to."""
+    kind, _, root = config.dataset.partition(":")
+    if kind != "folder":
+        return ""
+    there = shlex.quote(layouts.place_of_classes(os.path.expanduser(root)))
+    return (
+        f"; move what is wrong there, then\n  cp -r {shlex.quote(flags.copy_to)}/. {there}\n"
+        f"and train again with --init_from={shlex.quote(flags.run_dir)}"
+    )
 
 
 if __name__ == "__main__":

@@ -49,6 +49,9 @@ def check_keras() -> None:
     if not hasattr(keras, "version"):  # only Keras 3 has that
         return
     advice = "import rat_tf first, or set TF_USE_LEGACY_KERAS=1"
+    chosen = os.environ.get("TF_USE_LEGACY_KERAS", "1")
+    if chosen != "1":
+        advice = f"set TF_USE_LEGACY_KERAS=1, it is {chosen}"
     if not has("tf_keras"):
         advice = "pip install tf_keras, of the same version as TensorFlow"
     raise ImportError(f"rat_tf needs Keras 2, but tf.keras is Keras {keras.version()}: {advice}")

@@ -40,6 +40,7 @@ def test_a_folder_is_asked_about_once(pets, tmp_path):
     copies = tmp_path / "copies"
     status, out, _ = runs.command(*command, "--count=5", f"--copy_to={copies}")
     assert status == 0 and "5 of 12 unlabelled images" in out and "changed" not in out
+    assert f"cp -r {copies}/. {images / 'labeled'}\n" in out and "--init_from" in out
     asked = rows(tmp_path / "n/label_next.csv")
     assert len(asked) == 5 and all(os.path.isfile(row["file"]) for row in asked)
     scores = [float(row["score"]) for row in asked]

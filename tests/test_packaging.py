@@ -2,10 +2,14 @@
 
 import ast
 import pathlib
+import re
 import sys
+from importlib import metadata
 
 import pytest
 from packaging import markers, requirements, specifiers, utils, version
+
+from rat_tf import stack
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -50,11 +54,47 @@ def test_the_lock_satisfies_the_ranges(lock, python):
         assert found and found in each.specifier, f"{each}, but {found} is locked"
 
 
+def test_what_is_locked_installs_on_every_python():
+    """As the packages themselves say, those that are installed here in the locked version."""
+    lock = "requirements-modern" if stack.has("tf_keras") else "requirements"
+    seen = []
+    for python in LOCKS[lock]:
+        for each in wanted(python, lines(f"{lock}.txt") + lines(f"{lock}-dev.txt")):
+            try:
+                found = metadata.metadata(each.name)
+            except metadata.PackageNotFoundError:
+                continue
+            if found["Version"] in each.specifier:
+                seen.append(each.name)
+                supported = specifiers.SpecifierSet(found.get("Requires-Python", ""))
+                assert f"{python}.99" in supported, f"{each} needs Python {supported}"
+    assert "tensorflow" in seen
+
+
+def test_the_classifiers_are_the_pythons_that_are_supported():
+    prefix = "Programming Language :: Python :: 3."
+    found = [each for each in PROJECT["classifiers"] if each.startswith(prefix)]
+    assert found == [f"{prefix}{each[2:]}" for each in LOCKS["requirements-modern"]]
+
+
 def test_both_stacks_are_tested_with_the_same_tools():
     texts = [(ROOT / f"{lock}-dev.txt").read_text(encoding="utf-8") for lock in LOCKS]
     direct = [text.partition("# Direct")[2].partition("# Transitive")[0] for text in texts]
     names = [[line for line in text.splitlines() if "==" in line] for text in direct]
     assert names[0] == names[1] != []
+
+
+def test_docker_has_the_stacks_of_make():
+    make, docker = (
+        (ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "Dockerfile")
+    )
+    stacks = dict(re.findall(r"ifeq \(\$\(TF\),(.+)\)\nVENV.*\nLOCK := (.+)\n", make))
+    assert list(stacks.values()) == list(LOCKS)
+    for name, lock in stacks.items():
+        stage = docker.partition(f" AS tensorflow-{name}\n")[2].partition("\nFROM ")[0]
+        assert f"COPY {lock}.txt .\n" in stage and f"-r {lock}.txt" in stage
+        (server,) = [each for each in lines(f"{lock}.txt") if each.name == "tensorflow-serving-api"]
+        assert f"SERVING={str(server.specifier)[2:]}" in docker
 
 
 @pytest.mark.parametrize("python, addons", [("3.10", True), ("3.11", True), ("3.12", False)])

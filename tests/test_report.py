@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
-        self.tags, self.images, self.links = [], [], []
+        self.tags, self.images, self.links, self.ids = [], [], [], []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -33,6 +33,8 @@ class Page(html.parser.HTMLParser):
                 self.images.append(value)
             elif name == "href":
                 self.links.append(value)
+            elif name == "id":
+                self.ids.append(value)
 
 
 def test_all_files(tmp_path, capsys):
@@ -50,7 +52,9 @@ def test_all_files(tmp_path, capsys):
     assert "<broken>" in capsys.readouterr().err
 
     page = Page((output / "report.html").read_text())
-    assert page.links == [] and len(page.images) == 3  # two of labels, one example; no curves
+    assert len(page.images) == 3  # two of labels, one example; no curves
+    # A click on a figure shows it in full size; nothing leads out of the page.
+    assert page.links == [f"#{name}" for name in page.ids] and len({*page.ids}) == 3
     for source in page.images:
         kind, _, data = source.partition(",")
         assert kind == "data:image/png;base64"

@@ -45,14 +45,22 @@ import rat_tf
 
 
 @pytest.mark.parametrize(
-    "installed, advice",
-    [(["tf_keras"], "import rat_tf first, or set TF_USE_LEGACY_KERAS=1"), ([], "install tf_keras")],
+    "installed, chosen, advice",
+    [
+        (["tf_keras"], "1", "import rat_tf first, or set TF_USE_LEGACY_KERAS=1"),
+        (["tf_keras"], "0", "set TF_USE_LEGACY_KERAS=1, it is 0"),
+        ([], "1", "pip install tf_keras, of the same version as TensorFlow"),
+    ],
 )
-def test_keras_3_is_refused_with_what_to_do(monkeypatch, installed, advice):
+def test_keras_3_is_refused_with_what_to_do(monkeypatch, installed, chosen, advice):
     packages(monkeypatch, *installed)
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", chosen)
     monkeypatch.setattr(tf.keras, "version", lambda: "3.15.1", raising=False)
-    with pytest.raises(ImportError, match=f"needs Keras 2, but tf.keras is Keras 3.15.1.*{advice}"):
+    expected = f"needs Keras 2, but tf.keras is Keras 3.15.1: {advice}$"
+    with pytest.raises(ImportError, match=expected):
         stack.check_keras()
+    with pytest.raises(errors.UserError, match=expected):
+        cli.import_tensorflow_quietly()  # a command: no traceback
 
 
 def test_one_message_if_tensorflow_came_first_with_keras_3():

@@ -253,7 +253,10 @@ def import_tensorflow_quietly() -> None:
             for line in captured:
                 if not any(noise in line for noise in _STARTUP_NOISE):
                     os.write(2, line)
-    stack.check_keras()
+    try:
+        stack.check_keras()
+    except ImportError as error:
+        raise errors.UserError(str(error)) from None
     # Otherwise absl, which the commands use, would print every TensorFlow warning again.
     tensorflow.get_logger().setLevel("WARNING")
     tensorflow.get_logger().propagate = False

@@ -139,8 +139,12 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
     def title(self) -> str:
         """The run in a few words, for figures."""
         labels = f"{self.labels:,} labels" if self.labels else "all labels"
-        name = os.path.basename(os.path.normpath(self.dataset.rpartition(":")[2]))
-        return f"{self.options.title} on {name}, {labels}, seed {self.seed}"
+        return f"{self.options.title} on {self.dataset_title}, {labels}, seed {self.seed}"
+
+    @property
+    def dataset_title(self) -> str:
+        """digits; of folder:photos/pets only pets."""
+        return os.path.basename(os.path.normpath(self.dataset.rpartition(":")[2]))
 
     @property
     def used_transforms(self) -> spec.Spec | None:

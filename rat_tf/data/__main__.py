@@ -48,7 +48,8 @@ def describe(config: config_lib.Config, data: data_lib.Data) -> str:
         others = np.concatenate([data.labeled.fingerprints, data.unlabeled.fingerprints])
         shared = np.isin(_numbers(getattr(data, name).fingerprints), _numbers(others)).sum()
         if shared:
-            lines.append(f"{shared} of the {name} images are also labelled or unlabelled images")
+            of = f"{shared:,} of the {len(getattr(data, name)):,} {name} images"
+            lines.append(f"training sees copies of {of}")
     return "\n".join(lines)
 
 

@@ -71,6 +71,11 @@ def find(root: str) -> tuple[Layout, list[str]]:
     return layout, [_described(root, base, layout, len(loose)), *_left_out(layout)]
 
 
+def place_of_classes(root: str) -> str:
+    """The folder that has the folders of the classes: labeled/, or `root` itself."""
+    return _parts(root, _listed(root, Layout())[0]).get("labeled", root)
+
+
 def _parts(root: str, folders: Sequence[str]) -> dict[str, str]:
     """The folder of each part of the set."""
     found = {}

@@ -20,7 +20,7 @@ BENCHMARK = (
 )
 #: How a title says that a run differs from the defaults in a flag of `BENCHMARK`.
 WORDS = {
-    "validate_every": "validated every {:,} steps",
+    "validate_every": "validated every {:,}",
     "image_size": "images of {0}×{0}",
     "channels": "{} channels",
     "svhn_extra": "with the extra images",
@@ -93,6 +93,11 @@ def sections(groups, table: str = "") -> tuple[list[Section], list[str]]:
         Section(_title(lines[0].group.config), lines, part)
         for (part, *_), lines in by_benchmark.items()
     ]
+    titles = collections.Counter(section.title for section in found)
+    for section in found:
+        if titles[section.title] > 1:  # folders of the same name in different places
+            config = section.lines[0].group.config
+            section.title = _title(config, config.dataset)
     if table:
         _add_missing(found, list(rows.values()))
     order = {id(row): number for number, (row, _) in enumerate(rows.values())}
@@ -138,11 +143,12 @@ def _unlike(config, reference) -> tuple[str, ...]:
     )
 
 
-def _title(config: config_lib.Config) -> str:
+def _title(config: config_lib.Config, dataset: str = "") -> str:
     """SVHN, wrn-28-2, 500,000 steps, and in words the other flags without their default."""
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     defaults |= {"preprocessing": "gcn_zca"} if config.dataset == "cifar10" else {}
-    parts = [paper.DATASETS.get(config.dataset, config.dataset), config.network]
+    name = dataset or config.dataset_title
+    parts = [paper.DATASETS.get(config.dataset, name), config.network]
     parts.append(f"{config.iterations:,} steps")
     for name in BENCHMARK[3:]:
         if getattr(config, name) != defaults[name]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
+import zlib
 
 from rat_tf import plots, training
 from rat_tf.experiments import comparison, curves, paper, tables
@@ -30,7 +31,8 @@ def write(output: str, sections, problems, table: paper.Table | None) -> None:
     body += _examples(sections)
     title = table.title if table else "Report"
     remarks = f"{len(problems) or 'no'} remark{'' if len(problems) == 1 else 's'}"
-    counts = f"{_count(sections)} runs; {remarks}"
+    runs = _count(sections)
+    counts = f"{runs} run{'' if runs == 1 else 's'}; {remarks}"
     if table and table.note:
         body.insert(0, f'<p class="note">{html.escape(table.note)}</p>')
     texts["report.html"] = _page(title, counts, problems, body)
@@ -86,7 +88,12 @@ def _examples(sections) -> list[str]:
 def _image(path: str, title: str) -> str:
     with open(path, "rb") as file:
         picture = plots.page.picture(file.read(), title)
-    return f'<p class="note">{html.escape(title)}</p>\n{picture}'
+    # Fits the window; in full size, to be scrolled, after a click.
+    key = f"figure-{zlib.crc32(path.encode()):x}"
+    return (
+        f'<p class="note">{html.escape(title)}</p>\n'
+        f'<div class="figure" id="{key}"><a href="#{key}">{picture}</a></div>'
+    )
 
 
 def _page(title: str, counts: str, problems, body: list[str]) -> str:

@@ -9,12 +9,13 @@ import re
 from rat_tf.experiments import comparison
 from rat_tf.storage import escapes, files
 
-NOTE = (
-    " error in %, mean ± standard deviation of the sample (n − 1) over the seeds. Bold: the "
-    f"lowest mean, if it is over at least {comparison.MIN_SEEDS} seeds. Behind the best: the "
-    f"difference to the lowest mean over at least {comparison.MIN_SEEDS} seeds. p: Welch's t-test, "
-    "two-sided, not corrected for the number of comparisons."
+SPREAD = ", mean ± standard deviation of the sample (n − 1) over the seeds"
+BOLD = f" Bold: the lowest mean, if it is over at least {comparison.MIN_SEEDS} seeds."
+BEHIND = (
+    " Behind the best: the difference to the lowest mean over at least "
+    f"{comparison.MIN_SEEDS} seeds."
 )
+WELCH = " p: Welch's t-test, two-sided, not corrected for the number of comparisons."
 WITHOUT_TEST = (
     " The set has no test images: the error is that of the validation images at the best step, "
     "which they have chosen. That of new images is probably higher."
@@ -59,14 +60,27 @@ def table(section: comparison.Section) -> Table:
     header = [header[column] for column in kept]
     rows = [tuple(row[column] for column in kept) for row in rows]
     bold = {(number, kept.index(column)) for number, column in bold}
-    notes = [section.part.capitalize() + NOTE + (PAPER_NOTE if with_paper else "")]
-    if section.part == "validation":
-        notes[0] += WITHOUT_TEST
+    notes = [_note(section.part, header, rows, bold)]
     notes += [
         f"[{letter}] not the paper's protocol: {', '.join(flags)}"
         for flags, letter in letters.items()
     ]
     return Table(section.title, tuple(header), tuple(rows), frozenset(bold), tuple(notes))
+
+
+def _note(part: str, header, rows, bold) -> str:
+    """What the cells mean; nothing about cells that the table does not have."""
+    text = " ".join(cell for row in rows for cell in row)
+    return (
+        f"{part.capitalize()} error in %"
+        + (SPREAD if "±" in text else "")
+        + "."
+        + (BOLD if bold else "")
+        + (BEHIND if "Behind the best" in header else "")
+        + (WELCH if "(p " in text else "")
+        + (PAPER_NOTE if "Paper" in header else "")
+        + (WITHOUT_TEST if part == "validation" else "")
+    )
 
 
 def overview(section: comparison.Section) -> Table | None:

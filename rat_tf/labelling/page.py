@@ -19,8 +19,9 @@ STYLE = """
 .card img { width: 100%; height: 9rem; object-fit: contain; margin: 0 0 .4rem }
 .card img.small { image-rendering: pixelated }
 .card p { margin: .2rem 0 } .card .file { color: var(--soft) }
-.guess { display: flex; gap: .5rem; align-items: baseline }
-.guess b, .guess span:first-child { flex: 1 } .guess meter { width: 3.2rem; flex: none }
+.guess { display: flex; flex-wrap: wrap; gap: 0 .5rem; align-items: baseline }
+.guess span:first-child { flex: 1 0 auto; max-width: 100% } .guess span { margin-left: auto }
+.guess meter { width: 3.2rem; flex: none }
 .why { margin-top: auto !important; padding-top: .3rem }
 """
 
@@ -54,7 +55,8 @@ def _card(number: int, card: Card, class_names) -> str:
         for k in best
     )
     label = f"<p>label: <b>{html.escape(card.label)}</b></p>" if card.label else ""
+    name = html.escape(card.name).replace("/", "/<wbr>")  # the browser breaks a path there
     return (
         f'<div class="card">{picture}{label}{guesses}<p class="why">{html.escape(card.why)}</p>'
-        f'<p class="file">{number}. {html.escape(card.name)}</p></div>'
+        f'<p class="file">{number}. {name}</p></div>'
     )

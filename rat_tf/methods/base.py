@@ -54,6 +54,9 @@ class Method(keras_habits.Habits, abc.ABC):
         self.observations = (*self.observations, *more_observations)
         self.ema_decay = self.default("ema_decay", ema_decay)
         checks.model(network)
+        if averaged is not None:
+            checks.model(averaged, "averaged")
+        checks.same_keras(preprocessing=preprocessing, augmentation=augmentation)
         if averaged is None and self.ema_decay:
             averaged = copies.copied(network)
         for each in filter(None, (network, averaged)):

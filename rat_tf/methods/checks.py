@@ -14,12 +14,11 @@ from rat_tf.networks import guard
 _EXPECTED = "expected a tf.data.Dataset of ((images, labels), unlabelled images), as rat_tf.pair"
 
 
-def model(network) -> None:
+def model(network, name: str = "network") -> None:
     """A classifier of Keras 2 with channels last."""
     if not isinstance(network, tf.keras.Model):
-        kind = f"{type(network).__module__}.{type(network).__name__}"
         raise ValueError(
-            f"network: expected a tf.keras.Model of Keras 2, got {kind}; "
+            f"{name}: expected a tf.keras.Model of Keras 2, got {_kind(network)}; "
             "models of Keras 3 are not supported: build it with tf.keras after importing rat_tf"
         )
     for layer in network.submodules:
@@ -28,6 +27,21 @@ def model(network) -> None:
     shape = getattr(network, "output_shape", None) if network.built else None
     if shape is not None:
         _outputs(shape)
+
+
+def same_keras(**given) -> None:
+    """Refuses what was made with another Keras, alone or in lists; arguments by their names.
+
+    Where tf.keras is the package tf_keras, `import keras` is Keras 3.
+    """
+    other = {"keras", "tf_keras"} - {_package(tf.keras.Model)}
+    for name, value in given.items():
+        for each in tf.nest.flatten(value):
+            if not other.isdisjoint(map(_package, type(each).__mro__)):
+                raise ValueError(
+                    f"{name}: expected what tf.keras has, which is Keras 2, got {_kind(each)} of "
+                    "another Keras; make it with tf.keras after importing rat_tf"
+                )
 
 
 def activation(network, from_logits: bool) -> None:
@@ -107,6 +121,14 @@ def first_batch(method, data) -> None:
         _labels(method.supervision, supervision.plain(labels).numpy(), outputs.shape[-1])
     method.classes = outputs.shape[-1]
     method.looked_at = method.built = True
+
+
+def _kind(found) -> str:
+    return f"{type(found).__module__}.{type(found).__name__}"
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 def _outputs(shape) -> None:

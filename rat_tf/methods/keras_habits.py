@@ -74,6 +74,9 @@ class Habits(tf.keras.Model):
         `CategoricalCrossentropy`. Its `from_logits` says whether the network gives logits or
         probabilities; label smoothing and weights are for labelled images alone.
         """
+        checks.same_keras(
+            optimizer=optimizer, loss=loss, metrics=metrics, weighted_metrics=weighted_metrics
+        )
         given = supervision.Supervision(loss)
         checks.activation(self.network, given.from_logits)
         self.supervision = given
@@ -93,6 +96,7 @@ class Habits(tf.keras.Model):
         ((images, labels, sample weights), unlabelled images) are weighted. Before the first step
         the model is looked at once, on the first batch.
         """
+        checks.same_keras(callbacks=kwargs.get("callbacks"))
         checks.dataset(self, x)
         if class_weight is not None:
             checks.class_weight(class_weight)

@@ -36,12 +36,32 @@ def _read(path: str):
         raise ValueError("it is a folder or a device")
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            if archive.getinfo("config.json").file_size > MAX_CONFIG:
-                raise ValueError(f"its config.json has more than {MAX_CONFIG:,} bytes")
-            return json.loads(archive.read("config.json"))
+            if "metadata.json" in archive.namelist():
+                _refuse_keras_3(_json(archive, "metadata.json")["keras_version"])
+            return _json(archive, "config.json")
     with h5py.File(path, "r") as file:
         text = file.attrs.get("model_config")
-        return None if text is None else json.loads(text)
+        if text is None:
+            return None
+        _refuse_keras_3(file.attrs.get("keras_version", ""))
+        return json.loads(text)
+
+
+def _json(archive: zipfile.ZipFile, name: str):
+    if archive.getinfo(name).file_size > MAX_CONFIG:
+        raise ValueError(f"its {name} has more than {MAX_CONFIG:,} bytes")
+    return json.loads(archive.read(name))
+
+
+def _refuse_keras_3(version: str | bytes) -> None:
+    """Its configs have arguments that Keras 2 does not know, those of the input layer first."""
+    text = version.decode() if isinstance(version, bytes) else version
+    major = text.partition(".")[0]
+    if major.isdecimal() and int(major) >= 3:
+        raise ValueError(
+            f"it was saved by Keras {text}, and rat_tf needs Keras 2; build the model with "
+            "tf.keras after importing rat_tf, and save it there"
+        )
 
 
 def code_in(config) -> Iterator[str]:

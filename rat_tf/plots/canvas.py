@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import matplotlib
-from matplotlib import figure, font_manager
+from matplotlib import figure, font_manager, ticker
 
 from rat_tf.storage import files
 
@@ -35,17 +35,25 @@ def styled(draw):
     return drawing
 
 
-def drawable(names) -> list[str]:
+def drawable(names, most: int = 24) -> list[str]:
     """Names of classes as they can be drawn: #n for the n-th if the font lacks some of its letters.
 
-    Where such numbers are shown, `legend` explains them.
+    Where such numbers are shown, `legend` explains them. Names of more than `most` letters lose
+    their middle: those of similar classes often begin alike.
     """
     font = font_manager.findfont(font_manager.FontProperties())
     known = font_manager.get_font(font).get_charmap()
     return [
-        name.replace("$", r"\$") if all(ord(letter) in known for letter in name) else f"#{number}"
+        _short(name, most).replace("$", r"\$")
+        if all(ord(letter) in known for letter in name)
+        else f"#{number}"
         for number, name in enumerate(names, start=1)
     ]
+
+
+def _short(name: str, most: int) -> str:
+    end = most // 3
+    return name if len(name) <= most else f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
 def legend(names) -> str:
@@ -62,6 +70,12 @@ def subplots(rows: int = 1, columns: int = 1, figsize=None, **options):
     """A figure and its axes, as pyplot.subplots returns them."""
     made = figure.Figure(figsize=figsize, layout="constrained")
     return made, made.subplots(rows, columns, **options)
+
+
+def steps(axis) -> None:
+    """Ticks of an axis of steps: whole numbers, 100k for 100,000."""
+    axis.xaxis.set_major_locator(ticker.MaxNLocator("auto", integer=True))
+    axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
 
 
 def save(made: figure.Figure, path: str, format: str = "png", dpi: int = 100) -> None:

@@ -16,7 +16,9 @@ def confusion(path: str, counts, class_names, title: str = "") -> None:
 
     The scale is stretched at its lower end, so that few mistakes are seen, too.
     """
-    size = min(20, 3 + 0.5 * len(class_names))
+    names = canvas.drawable(class_names)
+    room = 0.09 * max(map(len, names))  # inches that names take, which are written twice
+    size = min(20, 2.6 + 0.5 * len(class_names)) + room
     figure, axis = canvas.subplots(figsize=(size + 1.2, size + 0.3))
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     norm = colors.PowerNorm(0.4, vmin=0, vmax=1)
@@ -30,7 +32,6 @@ def confusion(path: str, counts, class_names, title: str = "") -> None:
                 axis.text(column, row, count, color=colour, **style)
     ticks = range(len(class_names))
     axis.set(xticks=ticks, yticks=ticks, xlabel="predicted class", ylabel="true class")
-    names = canvas.drawable(class_names)
     axis.set_xticklabels(names, rotation=90 if max(map(len, names)) > 2 else 0)
     axis.set_yticklabels(names)
     figure.supxlabel(canvas.legend(class_names), fontsize=8)

@@ -21,6 +21,7 @@ th, td { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid var(
 th:not(:first-child), td:not(:first-child) { white-space: nowrap }
 th:first-child, td:first-child { text-align: left } th { border-bottom: 2px solid var(--soft) }
 img { max-width: 100%; height: auto; margin: .5rem 0 }
+.figure:target { overflow-x: auto } .figure:target img { max-width: none }
 .note { color: var(--soft); font-size: .87em; max-width: 60rem } .bad { color: var(--bad) }
 code { font-size: .9em; overflow-wrap: anywhere }
 """

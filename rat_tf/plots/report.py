@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 
 import numpy as np
-from matplotlib import ticker
 
 from rat_tf.plots import canvas
 
@@ -87,7 +86,7 @@ def training_curves(path: str, panels: dict, title: str) -> None:
             handles[name] = _band(axis, list(zip(steps, mean, std)), 0.2, **style)
         axis.set(title=f"{labels:,} labels", xlabel="step")
         axis.set_ylim(bottom=0)
-        axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k
+        canvas.steps(axis)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for line in axes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import textwrap
 
 import numpy as np
 from matplotlib import figure as figure_lib
@@ -31,6 +32,8 @@ WORDS = {
     "lambda": "λ (left)",
 }
 SHOWN = 12  # images
+NAME = 9  # letters of a class that fit below an image
+WIDTH = 150  # letters of a title
 DECADES = 30  # from the smallest to the largest value: from there on the axis is logarithmic
 
 
@@ -42,7 +45,7 @@ def summary(path: str, rows: list[dict], examined: dict | None, title: str, best
     the images, the classes `before` and `after` the transformation, as texts, and their `legend`.
     """
     figure = figure_lib.Figure(figsize=(14, 8.6 if examined else 5.5), layout="constrained")
-    figure.suptitle(title)
+    figure.suptitle(textwrap.fill(title, WIDTH))
     upper, lower = figure.subfigures(2, 1, height_ratios=[1, 0.8]) if examined else (figure, None)
     known = [name for row in rows for name in row]
     shown = [panel for panel in PANELS if any(fnmatch.filter(known, name) for name in panel[1])]
@@ -74,7 +77,7 @@ def _curves(axis, rows, series, scale) -> None:
             colour = f"C{len(axis.lines) + (len(other.lines) if other else 0)}"
             target.plot(*zip(*points), marker=marker, label=_word(column), color=colour)
             values += [value for _, value in points]
-    axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))  # 100k
+    canvas.steps(axis)
     positive = [value for value in values if value > 0]
     if not other and len(positive) == len(values) > 0 and max(values) > DECADES * min(values):
         axis.set_yscale("log")
@@ -136,14 +139,10 @@ def _images(figure, examined: dict) -> None:
     names = zip(examined.get("before", ())[:SHOWN], examined.get("after", ()))
     for column, (before, after) in enumerate(names):
         same = before == after
-        text = _short(before) if same else _change(_short(before), _short(after))
+        text = before if same else _change(before, after)
         place = (_gap(height) + width) * (column + 0.5) + _gap(height) / 2
         colour = "black" if same else "#d55e00"
         lower.text(place, lower.get_ylim()[0] * 1.12, text, ha="center", va="top", color=colour)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 9 else f"{name[:8]}…"
 
 
 def _change(before: str, after: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 from matplotlib import cm, colors
 
@@ -28,7 +30,7 @@ def trials(path: str, ranked: list[dict]) -> None:
         size = max(7, 1.7 * (len(names) + 1))
         figure, axis = canvas.subplots(figsize=(size, 5))
         _parallel(figure, axis, names, points, errors)
-    best = ", ".join(f"{name} = {value}" for name, value in ranked[0]["values"].items())
+    best = ", ".join(f"{_in_words(name)} = {value}" for name, value in ranked[0]["values"].items())
     spread = _spreads(ranked[:1], errors[:1])
     interval = (
         ""
@@ -36,7 +38,7 @@ def trials(path: str, ranked: list[dict]) -> None:
         else " (95 % interval {:.2f} to {:.2f})".format(*(errors[0] + [-1, 1] * spread[:, 0]))
     )
     title = f"{len(errors)} trials, best {errors[0]:.2f} %{interval} with {best}"
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle(textwrap.fill(title, int(12 * figure.get_figwidth())), fontsize="medium")
     canvas.save(figure, path)
 
 
@@ -46,10 +48,23 @@ def _coordinates(values: dict) -> dict:
     for name, value in values.items():
         if name == "transforms":
             pairs = (part.split(":") for part in value.split(","))
-            axes |= {f"ε {transform}": float(epsilon) for transform, epsilon in pairs}
+            axes |= {f"ε {_in_words(transform)}": float(epsilon) for transform, epsilon in pairs}
         else:
-            axes[name.replace("epsilon.", "ε ")] = value
+            axes[_in_words(name)] = _number(value)
     return axes
+
+
+def _number(value):
+    """1e-6 of a list of values is a number, too."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _in_words(name: str) -> str:
+    """ε of affine, thin plate spline: not the names of flags."""
+    return name.replace("epsilon.", "ε ").replace("_", " ")
 
 
 def _place_in(points):
@@ -80,7 +95,7 @@ def _one_parameter(axis, name, values, errors, whole, spreads) -> None:
     axis.plot(x[0], errors[0], "*", color="C3", markersize=16, label="best")
     axis.set_xticks(*zip(*ticks))
     axis.set(xlabel=name, ylabel="validation error, %")
-    axis.legend()
+    axis.figure.legend(loc="outside lower center", ncols=4)  # points may be anywhere
 
 
 def _parallel(figure, axis, names, points, errors) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import gc
 import time
 
@@ -12,7 +13,7 @@ import tensorflow as tf
 from rat_tf import config as config_lib
 from rat_tf import data, errors
 from rat_tf.data import streams
-from rat_tf.training import build, loop
+from rat_tf.training import build, callbacks, loop
 
 TIMED = 3.0  # seconds of steps to time
 MAX_STEPS = 200  # of one timed call
@@ -30,6 +31,7 @@ class Speed:
     evaluated: float  # per image of the validation or test set
     setup: float  # tracing, the first step and the first evaluation
     call: float = 0.0  # of an evaluation, however few its images
+    examined: float = 0.0  # of looking at the adversary, at every validation
 
     def total(self, config: config_lib.Config, images: data.Data) -> float:
         """Seconds that a run takes from here on."""
@@ -39,7 +41,7 @@ class Speed:
         return (
             self.setup
             + config.iterations * self.step
-            + validations * self.evaluation(images.validation)
+            + validations * (self.evaluation(images.validation) + self.examined)
             + tests
         )
 
@@ -68,10 +70,19 @@ def measure(config: config_lib.Config, images: data.Data, strategy) -> Speed:
         steps, spent = steps + count, spent + last
         count = min(2 * count, call * max(MAX_STEPS // call, 1))
     call, evaluated, traced = evaluation(model, images.labeled)
-    del model, batches
+    examine = functools.partial(callbacks.examine, model, loop.examined_images(images))
+    first, examined = _seconds(examine), _seconds(examine)
+    traced += max(first - examined, 0.0)
+    del model, batches, examine
     tf.keras.backend.clear_session()
     gc.collect()
-    return Speed(spent / steps, evaluated, setup + traced, call)
+    return Speed(spent / steps, evaluated, setup + traced, call, examined)
+
+
+def _seconds(work) -> float:
+    began = time.monotonic()
+    work()
+    return time.monotonic() - began
 
 
 def evaluation(model, labeled) -> tuple[float, float, float]:
@@ -82,10 +93,8 @@ def evaluation(model, labeled) -> tuple[float, float, float]:
     """
 
     def seconds(count):
-        began = time.monotonic()
         some = labeled.take(np.arange(count) % len(labeled))
-        model.evaluate(streams.evaluation(some), verbose=0)
-        return time.monotonic() - began
+        return _seconds(lambda: model.evaluate(streams.evaluation(some), verbose=0))
 
     first = seconds(1)
     call = min(seconds(1), first)
@@ -114,12 +123,14 @@ def fit_to(
     room = seconds - speed.total(of(LEAST), images) + of(LEAST).iterations * speed.step
     steps = int(room / speed.step)
     if not share:  # validations take time from every step
-        per_step = speed.evaluation(images.validation) / config.validate_every
+        each = speed.evaluation(images.validation) + speed.examined
+        per_step = each / config.validate_every
         steps = int((seconds - speed.setup) / (speed.step + per_step))
     if steps < LEAST:
         raise errors.UserError(
             f"--budget={config.budget}: too short; {LEAST} steps of this network on this machine "
-            f"take {LEAST * speed.step:.0f} s, and {max(room, 0):.0f} s are left for them"
+            f"take {LEAST * speed.step:.0f} s, and all else leaves {max(room, 0):.0f} s for them; "
+            "--validate_every=25% means fewer validations"
         )
     if bounded:
         batch = config.batch_sizes[1] or config.batch_sizes[0]

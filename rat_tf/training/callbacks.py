@@ -70,9 +70,9 @@ class Curves(tf.keras.callbacks.Callback):
 class Health(tf.keras.callbacks.Callback):
     """Warns when training goes wrong, and stops it when it has diverged.
 
-    Noisy symptoms are reported only if they occur twice in a row, and one class for all images
-    only after step `settled`: until then it is a network that has hardly learned. `remedies` are
-    flags that make the search stronger than it is; without a search there are none.
+    Noisy symptoms are reported once, and only if they occur twice in a row, and one class for all
+    images only after step `settled`: until then it is a network that has hardly learned. `remedies`
+    are flags that make the search stronger than it is; without a search there are none.
     """
 
     def __init__(self, remedies: str = "", settled: int = 0):
@@ -80,6 +80,7 @@ class Health(tf.keras.callbacks.Callback):
         self._remedies = remedies
         self._settled = settled
         self._before = {}
+        self._said = set()
 
     def on_epoch_end(self, epoch, logs=None):
         if not math.isfinite(logs["loss"]):
@@ -116,7 +117,10 @@ class Health(tf.keras.callbacks.Callback):
 
     def _again(self, symptom: str, now: bool) -> bool:
         before, self._before[symptom] = self._before.get(symptom, False), now
-        return before and now
+        if not (before and now) or symptom in self._said:
+            return False
+        self._said.add(symptom)
+        return True
 
 
 def _warn(text: str) -> None:
@@ -140,14 +144,20 @@ class Examination(tf.keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         if "val_error" not in logs:
             return
-        predicted = tf.argmax(self.model(self._images), axis=-1)
-        logs["top_class"] = float(tf.reduce_max(tf.math.bincount(predicted))) / len(self._images)
-        step = tf.identity(self.model.optimizer.iterations)
-        latest = self.model.examine(self._images, step)
+        found, latest = examine(self.model, self._images)
+        logs.update(found)
         if latest:
-            for name in self.COLUMNS[1:]:
-                logs[name] = float(tf.reduce_mean(latest[name]))
-            self._curves.images(latest, int(step))
+            self._curves.images(latest, int(self.model.optimizer.iterations))
+
+
+def examine(model, images) -> tuple[dict[str, float], dict | None]:
+    """Values of `Examination.COLUMNS`, and what the method says of the images, if anything."""
+    predicted = tf.argmax(model(images), axis=-1)
+    share = float(tf.reduce_max(tf.math.bincount(predicted))) / len(images)
+    latest = model.examine(images, tf.identity(model.optimizer.iterations))
+    names = Examination.COLUMNS[1:] if latest else ()
+    means = {name: float(tf.reduce_mean(latest[name])) for name in names}
+    return {"top_class": share, **means}, latest
 
 
 def _texts(row) -> dict[str, str]:

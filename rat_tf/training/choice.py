@@ -110,8 +110,15 @@ def _default(config: config_lib.Config, parsed: cli.Parsed) -> str:
 def _find(default: str, unlike) -> str:
     folder, reason = run_folder.own_or_new(default, unlike)
     if folder != default:
-        print(f"{default} is another run ({reason}); this one is {folder}", flush=True)
+        print(f"{default} is another run ({_begin(reason)}); this one is {folder}", flush=True)
     return folder
+
+
+def _begin(reason: str, most: int = 2) -> str:
+    """A recipe and a full command line may differ in a dozen flags."""
+    parts = reason.split("; ")
+    more = f"; and {len(parts) - most} more" if parts[most:] else ""
+    return "; ".join(parts[:most]) + more
 
 
 def _unlike(config: config_lib.Config):

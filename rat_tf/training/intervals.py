@@ -12,8 +12,8 @@ def wilson(error: float, images: int) -> tuple[float, float]:
 
 
 def text(error: float, images: int | None) -> str:
-    """5.00% (2.15% to 11.18%, 100 images)."""
+    """5.00% (95 % interval 2.15% to 11.18%, 100 images)."""
     if not images:
         return f"{error:.2%}"
     low, high = wilson(error, images)
-    return f"{error:.2%} ({low:.2%} to {high:.2%}, {images:,} images)"
+    return f"{error:.2%} (95 % interval {low:.2%} to {high:.2%}, {images:,} images)"

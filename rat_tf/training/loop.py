@@ -146,7 +146,7 @@ def train(
     }
     examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
     if examined:
-        names = canvas.drawable(images.class_names)
+        names = canvas.drawable(images.class_names, plots.NAME)
         for key in ("before", "after"):
             examined[key] = [names[number] for number in examined[key]]
         examined["legend"] = canvas.legend(images.class_names)
@@ -187,6 +187,7 @@ def evaluate(
         }
     result = dict(found[judge])
     if len(found) > 1:
+        result["weights"] = "averaged" if judge == "ema_error" else "trained"
         for prefix, monitor in (("student", "error"), ("ema", "ema_error")):
             result.update({f"{prefix}_{name}": value for name, value in found[monitor].items()})
     return result

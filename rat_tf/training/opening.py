@@ -20,17 +20,30 @@ def of_data(images: data.Data) -> str:
 
 
 def of_model(config: config_lib.Config, images: data.Data, model: base.Method, strategy) -> str:
-    """The lines of method, network and device."""
+    """The lines of method, augmentation, network and device."""
     used = config.used_transforms
     weights = sum(int(tf.size(w)) for w in model.network.trainable_variables)
     task = f"{len(images.class_names)} classes, {'×'.join(map(str, images.labeled.image_shape))}"
     return "\n".join(
         [
             f"method   {config.method}{'' if used is None else f', {used}'}",
+            f"augment  {_augmentation(config)}",
             f"network  {config.network}, {weights:,} parameters; {task}",
             f"device   {_devices(strategy)}",
         ]
     )
+
+
+def _augmentation(config: config_lib.Config) -> str:
+    """crop 0.5, flip, color 0.3: the flags --augment_… that are not off."""
+    parts = [
+        (config.augment_shift, f"shift {config.augment_shift} px"),
+        (config.augment_crop < 1, f"crop {config.augment_crop:g}"),
+        (config.augment_flip, "flip"),
+        (config.augment_color, f"color {config.augment_color:g}"),
+        (config.augment_noise, f"noise {config.augment_noise:g}"),
+    ]
+    return ", ".join(text for used, text in parts if used) or "none"
 
 
 def _devices(strategy) -> str:

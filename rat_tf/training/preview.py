@@ -24,7 +24,7 @@ def rows(config, data, columns: int) -> list[tuple]:
     pool = data.unlabeled if len(data.unlabeled) else data.labeled
     stream = streams.training(data.labeled, pool, count, columns, config.seed)
     (labeled, labels), unlabeled = next(iter(stream))
-    drawable = canvas.drawable([name[:12] for name in data.class_names])
+    drawable = canvas.drawable(data.class_names, most=15)
     names = [drawable[label] for label in labels.numpy()]
     legend = canvas.legend(data.class_names)
 
@@ -40,7 +40,7 @@ def rows(config, data, columns: int) -> list[tuple]:
             names,
         ),
         ("unlabelled, as stored", unlabeled.numpy(), None),
-        (f"the same after {space}", _shown(preprocessed, space), None),
+        (f"the same, preprocessed ({space})", _shown(preprocessed, space), None),
         (
             f"the same, augmented (one draw per {config.augment_granularity})",
             _shown(augmented, space),

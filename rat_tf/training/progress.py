@@ -29,6 +29,7 @@ class Progress(tf.keras.callbacks.Callback):
         super().__init__()
         self._supports_tf_logs = True  # avoids a device-to-host copy of the logs at every step
         self._total = config.iterations
+        self._start = start
         self._began = None  # time and step at the end of the first step
         self._shown = 0.0
         self._said = said
@@ -42,7 +43,7 @@ class Progress(tf.keras.callbacks.Callback):
         elif not self._said and now - self._began[0] >= self.ESTIMATE:
             self._said = True
             self._clear()
-            print(expected(self._total, self._rate(self._step())), flush=True)
+            print(expected(self._total - self._start, self._rate(self._step())), flush=True)
         if self._bar and now - self._shown >= self.REFRESH:
             self._latest = {name: float(value) for name, value in (logs or {}).items()}
             self._draw()
@@ -79,7 +80,10 @@ class Progress(tf.keras.callbacks.Callback):
 
 
 def line(step: int, total: int, logs: dict, rate: float) -> str:
-    """step 500/1000  loss 0.81  kl 0.12  error 12.3%  ema 11.9%  9.1/s  ETA 0:01:23"""
+    """step 500/1000  loss 0.81  kl 0.12  error 12.3%, avg 11.9%  9.1/s  ETA 0:01:23
+
+    avg: the error of the averaged weights.
+    """
     parts = [f"step {step}/{total}", *_numbers(logs)]
     if rate:
         parts += [f"{rate:.1f}/s", f"ETA {_left(step, total, rate)}"]
@@ -122,8 +126,9 @@ def _numbers(logs: dict) -> list[str]:
     shown = [f"{name} {logs[name]:.2f}" for name in ("loss", "kl") if name in logs]
     if "kl" not in logs and "consistency" in logs:
         shown.append(f"consistency {logs['consistency']:.2f}")
-    for name, text in (("val_error", "error"), ("val_ema_error", "ema")):
-        shown += [f"{text} {logs[name]:.1%}"] if name in logs else []
+    if "val_error" in logs:
+        averaged = f", avg {logs['val_ema_error']:.1%}" if "val_ema_error" in logs else ""
+        shown.append(f"error {logs['val_error']:.1%}{averaged}")
     return shown
 
 

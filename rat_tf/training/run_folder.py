@@ -231,6 +231,8 @@ def verdict(result: dict) -> str:
     """The result of a run in a line."""
     found = intervals.text(result["best_validation_error"], result.get("validation_images"))
     text = f"validation error {found} at step {result['best_step']}"
+    if result.get("weights"):
+        text += f" of the {result['weights']} weights"
     if result["test_error"] is None:
         return f"{text}; no test images"
     test = intervals.text(result["test_error"], result.get("test_images"))

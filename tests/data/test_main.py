@@ -29,7 +29,7 @@ def test_description_and_contact_sheet_of_a_folder(tmp_path, capsys):
     lines = {line.split()[0]: line.split()[1:] for line in printed.splitlines() if line.split()}
     assert lines["cat"][0] == lines["dog"][0] == "2"
     assert lines["total"] == ["4", str(len(data.unlabeled)), str(len(data.validation)), "5"]
-    assert "1 of the test images are also labelled or unlabelled images" in printed
+    assert "training sees copies of 1 of the" in printed
     with open(tmp_path / "contact_sheet.png", "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
 

@@ -33,6 +33,18 @@ def test_runs_that_cannot_be_compared_are_in_tables_of_their_own(tmp_path):
     assert any("images of 16×16" in section.title for section in found)
 
 
+def test_a_folder_is_named_without_its_path_unless_another_has_the_same_name(tmp_path):
+    def titles(*folders):
+        where = tmp_path / str(len(folders))
+        for number, folder in enumerate(folders):
+            run_folders.write(where / str(number), 0.1, dataset=f"folder:{folder}", image_size=32)
+        found, _ = comparison.sections(run_folders.read(where)[0])
+        return [section.title.partition(",")[0] for section in found]
+
+    assert titles("a/pets") == ["pets"]
+    assert titles("a/pets", "b/pets") == ["folder:a/pets", "folder:b/pets"]
+
+
 def test_all_labels_are_as_many_as_there_were(tmp_path):
     folder = run_folders.write(tmp_path / "a", 0.1, labels=0)
     pathlib.Path(folder, "result.json").write_text(run_folders.result(0.1, labels=77))
@@ -54,6 +66,7 @@ def test_bold_needs_three_seeds(tmp_path):
     text = tables.markdown(tables.table(section))
     assert "| RAT | 50 | **3.50 ± 0.50** | 3 | — |" in text
     assert "| VAT | 50 | 4.00 ± 1.41 | 2 | +0.50 (p = " in text
+    assert all(word in text for word in ("mean ±", "Bold:", "Behind the best:", "p: Welch"))
 
 
 def test_nothing_is_bold_where_a_row_of_fewer_seeds_is_lower(tmp_path):

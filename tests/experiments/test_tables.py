@@ -38,6 +38,11 @@ def test_letters_do_not_end():
         assert table.notes[1 + count] == f"[{letter}] not the paper's protocol: --seed={count}"
 
 
+def test_a_note_explains_only_what_the_table_has():
+    section = comparison.Section("none", [comparison.Line("RAT", 250, None, None)])
+    assert tables.table(section).notes == ("Test error in %.",)
+
+
 def test_one_number_of_labels_needs_no_overview():
     lines = [comparison.Line(name, 250, None, None) for name in ("RAT", "VAT")]
     assert tables.overview(comparison.Section("few", lines)) is None

@@ -139,6 +139,8 @@ def test_versions_count_on_and_none_is_overwritten(run_dir, tmp_path):
     before = contents(tmp_path)
     with pytest.raises(errors.UserError, match="--version: .*/4 exists"):
         savedmodel.main(str(run_dir), str(tmp_path), version=4)
+    with pytest.raises(errors.UserError, match="--output: .*/4 is one of its versions"):
+        savedmodel.main(str(run_dir), str(tmp_path / "4"))
     assert contents(tmp_path) == before
     assert sorted(os.listdir(tmp_path)) == ["11", "3", "4", "old-7", "serving"]
 

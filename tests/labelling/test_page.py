@@ -16,7 +16,7 @@ HOSTILE = '<script>alert("x")</script>&\'.png'
 
 
 class Tags(html.parser.HTMLParser):
-    VOID = ("meta", "img")
+    VOID = ("meta", "img", "wbr")
 
     def __init__(self, text):
         super().__init__()

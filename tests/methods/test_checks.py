@@ -5,6 +5,8 @@ import pytest
 import tensorflow as tf
 
 import rat_tf
+from rat_tf import stack
+from rat_tf.methods import keras_habits
 from tests.methods import foreign
 from tests.methods.foreign import IMAGES, LABELS, UNLABELED, classifier, trained
 
@@ -40,6 +42,41 @@ class FromKeras3:
 def test_models(network, message):
     with pytest.raises(ValueError, match=message):
         rat_tf.Supervised(network())
+
+
+class OfAnotherKeras:
+    __module__ = "keras.src" if stack.has("tf_keras") else "tf_keras.src"
+
+
+class Derived(OfAnotherKeras):
+    """A user's own class, whose module says nothing."""
+
+
+@pytest.mark.parametrize(
+    "argument, value",
+    [
+        ("augmentation", OfAnotherKeras()),
+        ("preprocessing", OfAnotherKeras()),
+        ("optimizer", OfAnotherKeras()),
+        ("loss", OfAnotherKeras()),
+        ("metrics", ["accuracy", OfAnotherKeras()]),
+        ("weighted_metrics", {"head": [Derived()]}),
+        ("callbacks", [tf.keras.callbacks.History(), Derived()]),
+    ],
+)
+def test_objects_of_another_keras(argument, value):
+    with pytest.raises(ValueError, match=f"^{argument}: .* of another Keras; make it with tf.k"):
+        if argument in ("augmentation", "preprocessing"):
+            rat_tf.Supervised(classifier(), **{argument: value})
+        model = rat_tf.Supervised(classifier())
+        if argument == "callbacks":
+            model.fit(callbacks=value)
+        model.compile(**{argument: value})
+
+
+def test_an_averaged_network_of_another_keras():
+    with pytest.raises(ValueError, match="^averaged: expected a tf.keras.Model.*FromKeras3"):
+        rat_tf.Supervised(classifier(), averaged=FromKeras3())
 
 
 def test_outputs_that_only_a_call_shows():
@@ -149,3 +186,12 @@ def test_transformations():
         rat_tf.VAT(classifier(), transforms="affine:0.3")
     with pytest.raises(ValueError, match="did you mean 'affine'"):
         rat_tf.RAT(classifier(), transforms="affin:0.3")
+
+
+def test_one_line_says_what_a_late_import_costs(monkeypatch, capsys):
+    monkeypatch.setattr(rat_tf, "TENSORFLOW_FIRST", True)
+    monkeypatch.setattr(keras_habits._pywrap_util_port, "IsMklEnabled", lambda: False)
+    for _ in range(2):
+        rat_tf.Supervised(classifier())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "TF_ENABLE_ONEDNN_OPTS=1" in line

@@ -9,7 +9,6 @@ from scipy import special
 
 import rat_tf
 from rat_tf.data import augment
-from rat_tf.methods import keras_habits
 from rat_tf.networks import copies
 from tests.methods import foreign
 from tests.methods.foreign import IMAGES, LABELS, UNLABELED, classifier, trained
@@ -293,12 +292,3 @@ def test_warps_that_xla_can_compile():
     assert model.transform.transforms[1].sampler == cases.SAMPLERS[0]
     model.compile("sgd", jit_compile=True)
     assert model.transform.transforms[1].sampler == "gather"
-
-
-def test_one_line_says_what_a_late_import_costs(monkeypatch, capsys):
-    monkeypatch.setattr(rat_tf, "TENSORFLOW_FIRST", True)
-    monkeypatch.setattr(keras_habits._pywrap_util_port, "IsMklEnabled", lambda: False)
-    for _ in range(2):
-        rat_tf.Supervised(classifier())
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "TF_ENABLE_ONEDNN_OPTS=1" in line

@@ -1,7 +1,10 @@
 """Models of the user's: seeds, code in files, and Keras' description of them."""
 
+import json
 import random
+import zipfile
 
+import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -74,6 +77,28 @@ def test_code_in_a_file_is_run_only_if_allowed(tmp_path, name):
     with pytest.raises(ValueError, match="network.json has the Lambda layer"):
         sources.rebuilt(text, where="network.json")
     assert sources.rebuilt(text, allow_code=True).count_params() == model.count_params()
+
+
+@pytest.mark.parametrize("name", ["model.keras", "model.h5"])
+@pytest.mark.parametrize("version", ["3.0.5", "12.1.0"])
+def test_a_file_of_keras_3_is_refused_with_what_to_do(tmp_path, name, version):
+    """Keras 2 would end in an error about an argument of the input layer."""
+    path = str(tmp_path / name)
+    foreign.small(SHAPE, 4).save(path)
+    assert model_files.config_of(path)
+    if name.endswith("keras"):
+        with zipfile.ZipFile(path) as archive:
+            parts = {each: archive.read(each) for each in archive.namelist()}
+        recorded = json.loads(parts["metadata.json"])
+        parts["metadata.json"] = json.dumps({**recorded, "keras_version": version})
+        with zipfile.ZipFile(path, "w") as archive:
+            for each, content in parts.items():
+                archive.writestr(each, content)
+    else:
+        with h5py.File(path, "a") as file:
+            file.attrs["keras_version"] = version
+    with pytest.raises(ValueError, match=f"by Keras {version}, .*build the model with tf.keras"):
+        model_files.config_of(path)
 
 
 def test_a_class_of_another_module_is_code():

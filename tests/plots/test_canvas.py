@@ -18,6 +18,22 @@ def test_names_that_the_font_lacks_are_numbered():
     assert canvas.legend(["cat", "dog"]) == ""
 
 
+def test_long_names_lose_their_middle_and_leave_room_for_the_figure(monkeypatch):
+    names = ["american_bulldog", "american_pit_bull_terrier", "a" * 24, "$" * 30]
+    assert canvas.drawable(names, most=9) == [
+        "ameri…dog",
+        "ameri…ier",
+        "aaaaa…aaa",
+        r"\$" * 5 + "…" + r"\$" * 3,
+    ]
+    assert canvas.drawable(names)[:3] == ["american_bulldog", "american_pit_bu…_terrier", "a" * 24]
+    drawn = []
+    monkeypatch.setattr(canvas, "save", lambda figure, path: drawn.append(figure))
+    evaluation.confusion("c.png", np.eye(3, dtype=int), [letter * 60 for letter in "abc"], "title")
+    drawn[0].draw_without_rendering()
+    assert drawn[0].axes[0].get_position().height > 0.4  # of the figure
+
+
 @pytest.mark.parametrize("names", [["猫", "いぬ"], ["$a$", "$$\\frac{$"]])
 def test_a_figure_of_any_names_is_drawn_without_a_warning(tmp_path, names):
     with warnings.catch_warnings():

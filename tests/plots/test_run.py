@@ -57,7 +57,7 @@ def test_a_changed_class_is_shown_as_a_change(drawn):
     assert [text for text in dict.fromkeys(texts) if text] == [
         "cat",
         "dog → cat",
-        "a long n…\n→ dog",
+        "a long name\n→ dog",
     ]
 
 

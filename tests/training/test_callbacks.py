@@ -39,6 +39,13 @@ def test_each_illness_has_a_warning_of_its_own(capsys, changes, words):
     assert err.count("warning:") == 1 and words in err and "--" in err
 
 
+def test_a_noisy_illness_is_reported_once(capsys):
+    health = callbacks.Health("--xi=0.1eps")
+    for weak in (True, True, True, False, True, True):
+        health.on_epoch_end(0, {**HEALTHY, "adversarial_kl": 0.05 if weak else 1.0})
+    assert capsys.readouterr().err.count("no stronger than random") == 1
+
+
 def test_a_healthy_run_has_none(capsys):
     callbacks.Health().on_epoch_end(0, dict(HEALTHY))
     random, young = callbacks.Health(), callbacks.Health(settled=10)

@@ -1,5 +1,6 @@
 """Run folders that nobody named, and runs whose flags and steps were chosen."""
 
+import dataclasses
 import json
 import os
 import types
@@ -63,6 +64,15 @@ def test_folders_of_something_else_are_left_alone(here, capsys):
     assert "it is not a run folder" in capsys.readouterr().out
 
 
+def test_the_reason_for_another_folder_is_short(here, capsys):
+    write("runs/digits20/rat-seed0", config_lib.Config(dataset="digits", labels=20), {})
+    more = [f"--{name}" for name in ("budget=2h", "seed=0", "xi=0.1", "augment_shift=1")]
+    found = choice.of(cli.parse(["--dataset=digits", "--labels=20", *more], training=True))
+    assert found.config.run_dir == "runs/digits20/rat-seed0-2"
+    out = capsys.readouterr().out
+    assert out.count("expected") == 2 and "; and 4 more); this one is" in out
+
+
 def test_a_run_of_a_recipe_is_found_by_the_flags_that_were_given(here):
     pets = ["--dataset=folder:pets", "--labels=4"]
     of = lambda *more: choice.of(cli.parse([*pets, *more], training=True))  # noqa: E731
@@ -101,6 +111,12 @@ def test_the_number_of_steps_fits_the_time_as_well_as_a_round_number_can():
     fixed = config_lib.Config(iterations=400, validate_every=400, decay_at=400, budget="10m")
     found = calibration.fit_to(fixed, images, speed, 600.0, bounded=False)
     assert found.iterations == 5600 and speed.total(found, images) < 600
+    looking = dataclasses.replace(speed, examined=10.0)  # at the adversary, 20 times
+    found = calibration.fit_to(config, images, looking, 600.0, bounded=False)
+    assert found.iterations == 3700  # 2,000 steps fewer
+    assert looking.total(found, images) == pytest.approx(20 + 370 + 8 + 0.9 + 200)
+    found = calibration.fit_to(fixed, images, looking, 600.0, bounded=False)
+    assert found.iterations == 4400 and looking.total(found, images) < 600
     fewer = calibration.fit_to(config, images, speed, 3600.0, bounded=True)
     assert fewer.iterations == 2000  # 300 passes over 100 images would be 600
     with pytest.raises(errors.UserError, match="--budget=10m: too short; 20 steps .* 2 s"):
@@ -139,9 +155,11 @@ def test_a_run_with_a_budget_is_the_run_that_its_flags_describe(here, capsys, mo
     command = [*flags, *shares, "--budget=29s", "--image_size=8", "--augment_shift=1"]
     train.start(cli.parse(command, training=True))
     out = capsys.readouterr().out
-    assert [line.split()[0] for line in out.splitlines()[:8]] == [
-        *("reading", "preset", "data", "method", "network", "device", "run", "time"),
+    assert [line.split()[0] for line in out.splitlines()[:9]] == [
+        *("reading", "preset", "data", "method", "augment", "network", "device", "run", "time"),
     ]
+    assert "augment  shift 1 px, crop 0.5, flip, color 0.3\n" in out
+    assert " of the averaged weights, test error there " in out
     assert "time     about 20 seconds: 20 steps at 1 steps/s" in out
     folder = "runs/digits20/mean_teacher-seed0"
     again = run_folder.Run(folder).config(run_dir="again")

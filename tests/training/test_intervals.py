@@ -14,5 +14,5 @@ def test_wilson_by_its_formula(wrong, n):
 
 
 def test_text():
-    assert intervals.text(0.05, 100) == "5.00% (2.15% to 11.18%, 100 images)"
+    assert intervals.text(0.05, 100) == "5.00% (95 % interval 2.15% to 11.18%, 100 images)"
     assert intervals.text(0.05, None) == "5.00%"  # of a run of an earlier version

@@ -21,7 +21,7 @@ class Terminal(io.StringIO):
 def test_a_line_and_a_bar_fit_eighty_columns(step, total, rate, logs):
     line = progress.line(step, total, logs, rate)
     assert len(line) < 80 and line.startswith(f"step {step}/{total}  ")
-    assert ("val_error" not in logs) or "error 12.3%  ema 100.0%" in line
+    assert ("val_error" not in logs) or "error 12.3%, avg 100.0%" in line
     bar = progress.bar(step, total, logs, rate)
     assert len(bar) == 79 and f"{step}/{total}" in bar
     assert line.count("ETA") == bar.count("ETA") == (rate > 0)
@@ -57,6 +57,17 @@ class Model:
 
     def numpy(self):
         return self.step
+
+
+def test_a_resumed_run_says_the_time_of_what_is_left(monkeypatch, capsys):
+    clock = iter(range(0, 1000, 2))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    config = config_lib.Config(iterations=100, validate_every=10)
+    shown = progress.Progress(config, start=60)
+    for step in range(61, 66):
+        shown.model = Model(step)
+        shown.on_train_batch_end(step, {"loss": 1.0})
+    assert ": 40 steps at " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("terminal", [True, False])
