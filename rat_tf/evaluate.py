@@ -65,23 +65,30 @@ def main(
     table = measure.per_class(logits, examples.labels, trained.class_names)
     print(_columns(table))
     folder = os.path.join(run_dir, "evaluation")
-    os.makedirs(folder, exist_ok=True)
-    path = {name: os.path.join(folder, name) for name in FILES}
-    files.write(path["report.json"], json.dumps(report, indent=2) + "\n")
-    files.write(path["per_class.csv"], files.csv_text(table, table[0]))
-    confusion = measure.confusion(logits, examples.labels, len(trained.class_names))
-    title = "{}\nerror {error:.2%} of {images:,} images".format(config.title, **report)
-    plots.evaluation.confusion(path["confusion.png"], confusion, trained.class_names, title)
-    bins = measure.reliability(logits, examples.labels)
-    title = "{}\nexpected calibration error {calibration_error:.2%}, {images:,} images"
-    title = title.format(config.title, **report)
-    plots.evaluation.calibration(path["calibration.png"], bins, title)
+    with files.alone_in(folder):
+        path = {name: os.path.join(folder, name) for name in FILES}
+        files.write(path["report.json"], json.dumps(report, indent=2) + "\n")
+        files.write(path["per_class.csv"], files.csv_text(table, table[0]))
+        confusion = measure.confusion(logits, examples.labels, len(trained.class_names))
+        title = "{}\nerror {error:.2%} of {images:,} images".format(config.title, **report)
+        plots.evaluation.confusion(path["confusion.png"], confusion, trained.class_names, title)
+        bins = measure.reliability(logits, examples.labels)
+        title = "{}\nexpected calibration error {calibration_error:.2%}, {images:,} images"
+        title = title.format(config.title, **report)
+        plots.evaluation.calibration(path["calibration.png"], bins, title)
+        _robustness(path, config, trained, examples, logits, images)
+    print(f"figures and tables in {folder}")
+    return report
 
-    # Robustness to every transformation.
+
+def _robustness(path, config, trained, examples, logits, images: int) -> None:
+    """Robustness to every transformation, of some of the images."""
     indices = data.strata.sample(examples.labels, images)
     subset = examples.take(indices)
     padding = config.padding or "zeros"
-    curves = measure.robustness(trained, subset.images, subset.labels, logits[indices], padding)
+    curves = training.evaluation.robustness(
+        trained, subset.images, subset.labels, logits[indices], padding
+    )
     files.write(path["robustness.csv"], files.csv_text(curves, curves[0]))
     used = config.used_transforms
     title = f"{config.title}: error and KL under transformations, {len(subset):,} images"
@@ -92,8 +99,6 @@ def main(
         f"robustness curves: {len(subset):,} images, the same shares of the classes; error without "
         f"a transformation {curves[0]['error']:.2%}"
     )
-    print(f"figures and tables in {folder}")
-    return report
 
 
 def _columns(rows: list[dict]) -> str:

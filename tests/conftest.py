@@ -11,13 +11,17 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
 
 # isort: split
+import gc
 import pathlib
+import types
 
 import pytest
 import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import train
+from rat_tf.training import loop
+from rat_tf.tuning import trials
 from tests import runs
 
 # Two logical devices for the distribution tests.
@@ -33,6 +37,21 @@ def own_collectives():
     first one's, which have other shapes.
     """
     tf.distribute.MirroredStrategy._collective_key_base += 100_000
+
+
+@pytest.fixture(autouse=True)
+def without_pictures(monkeypatch):
+    """Runs and searches do not draw themselves, which takes as long as a hundred steps.
+
+    Those that several tests share do, and tests/plots has the pictures.
+    """
+    monkeypatch.setattr(loop, "plots", types.SimpleNamespace(summary=lambda *_: None))
+    monkeypatch.setattr(trials, "figure", types.SimpleNamespace(trials=lambda *_: None))
+
+
+def pytest_collection_finish():
+    """What is imported stays: the garbage collector need not look through all of it again."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -18,6 +18,10 @@ from tests.data import make
 
 def test_the_command_on_a_run(finished_run, tmp_path, capsys, monkeypatch):
     shutil.copytree(finished_run, tmp_path, dirs_exist_ok=True)
+    folder = tmp_path / "evaluation"
+    folder.mkdir()
+    for name in ("report.json.0f.tmp", "confusion.png.1e.tmp"):  # of one that was killed
+        (folder / name).touch()
     trained = json.loads((tmp_path / "result.json").read_text())
     noise, both = {"noise": 3.0}, {"noise": 3.0, "affine": 0.8}
     for weights, error, largest in (
@@ -29,7 +33,8 @@ def test_the_command_on_a_run(finished_run, tmp_path, capsys, monkeypatch):
         assert report["error"] == pytest.approx(trained[error], abs=1e-6)
     said = capsys.readouterr().out
     assert "95 % interval" in said and "360 test images" in said
-    with open(tmp_path / "evaluation" / "robustness.csv", newline="") as file:
+    assert {path.name for path in folder.iterdir()} == set(evaluate.FILES)
+    with open(folder / "robustness.csv", newline="") as file:
         curves = list(csv.DictReader(file))
 
     def kl(transform, offsets):
@@ -47,7 +52,7 @@ def test_the_command_on_a_run(finished_run, tmp_path, capsys, monkeypatch):
         assert adversarial[0] == pytest.approx(0, abs=1e-5) == random[0]
         assert (adversarial[1:] > random[1:]).all()
     for name in ("confusion.png", "calibration.png", "robustness.png"):
-        assert (tmp_path / "evaluation" / name).read_bytes().startswith(b"\x89PNG")
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

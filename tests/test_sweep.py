@@ -5,7 +5,6 @@ import os
 import pathlib
 import shlex
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -14,7 +13,7 @@ from rat_tf import errors, sweep
 from rat_tf.experiments import execution
 from rat_tf.experiments import plan as plan_lib
 from rat_tf.training import run_folder
-from tests import processes
+from tests import processes, runs
 from tests.experiments import run_folders
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
@@ -180,19 +179,19 @@ def test_interrupted_it_lets_the_run_save_itself(tmp_path, trainer, number):
 
 
 def test_from_the_command_line_to_real_results(tmp_path, capsys):
-    """Of two runs one is finished; the other is trained, and then it is, too."""
+    """Of two runs one is finished; the other is trained, in a process, and then it is, too."""
     given = {"iterations": "2", "validate_every": "2", "image_size": "8", "network": "tiny"}
     given |= {"labeled_batch": "10", "unlabeled_batch": "10", "tensorboard": "false", "xi": "1e-3"}
     command = [
-        *(sys.executable, "-m", "rat_tf.sweep", f"--flagfile={DIGITS}", f"--runs={tmp_path}"),
+        *("rat_tf.sweep", f"--flagfile={DIGITS}", f"--runs={tmp_path}"),
         *("--vary=method=supervised|vat", "--run"),
         *(f"--{name}={value}" for name, value in given.items()),
     ]
     planned = plan(tmp_path, given, ["method=supervised|vat"])
     write(planned[0], run_folders.result(0.031))
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "2 runs: 1 finished, 0 partial, 1 new" in done.stdout
+    status, out, err = runs.command(*command)
+    assert (status, err) == (0, "")
+    assert "2 runs: 1 finished, 0 partial, 1 new" in out
     assert sweep.main(planned, run=False, print_commands=False) == 0
     out = capsys.readouterr().out
     assert "2 runs: 2 finished" in out and "nothing was trained" in out

@@ -87,6 +87,18 @@ def locked(path: str, wait: bool = False) -> Iterator[bool | None]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def alone_in(folder: str) -> Iterator[None]:
+    """Makes a folder, waits for a process that writes to it, removes what killed ones left."""
+    os.makedirs(folder, exist_ok=True)
+    with locked(folder, wait=True) as held:
+        for name in os.listdir(folder) if held else ():
+            path = os.path.join(folder, name)
+            if name.endswith(TEMPORARY) and not os.path.isdir(path):
+                os.remove(path)
+        yield
+
+
 def _lock(descriptor: int, path: str, wait: bool) -> bool | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

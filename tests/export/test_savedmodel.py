@@ -31,15 +31,22 @@ def answers(version_dir, images, signature="serving_default"):
     return {name: value.numpy() for name, value in found.items()}
 
 
-@pytest.mark.parametrize("weights", config_lib.WEIGHTS)
-def test_answers_are_those_of_the_run(run_dir, tmp_path, weights):
-    """Against the model that trained, restored with its optimiser and all as a resumed run does."""
-    version_dir = savedmodel.main(str(run_dir), str(tmp_path / "m"), weights)
-    run = run_folder.Run(str(run_dir))
+@pytest.fixture(scope="module")
+def trained(finished_run):
+    """The model that trained, its checkpoints and images."""
+    run = run_folder.Run(str(finished_run))
     config = run.config()
     images = data.load(config)
     model = build.build(config, images)
-    checkpoint = checkpoints.Checkpoints(model, run, config.interval)
+    return run, model, checkpoints.Checkpoints(model, run, config.interval), images
+
+
+@pytest.mark.parametrize("weights", config_lib.WEIGHTS)
+def test_answers_are_those_of_the_run(run_dir, tmp_path, weights, trained):
+    """Against the model that trained, restored with its optimiser and all as a resumed run does."""
+    version_dir = savedmodel.main(str(run_dir), str(tmp_path / "m"), weights)
+    run, model, checkpoint, images = trained
+    config = run.config()
     checkpoint.restore()
     monitor = config.monitor(weights)
     if weights != "last":

@@ -61,7 +61,7 @@ def test_few_images_are_copied_and_nothing_is_fitted_to_verify_an_export(tmp_pat
         examples.Examples, "images", property(lambda e: (copied.append(len(e)), images(e))[1])
     )
     found, kind = verification.images(run, config, (8, 8, 1))
-    assert kind == "validation images" and max(copied) <= 64
+    assert kind == "64 validation images" and max(copied) <= 64
     assert (found == images(other.validation)[:64]).all()
     assert len(run.held_out(config)[1]) == 360 and max(copied) <= 64
 

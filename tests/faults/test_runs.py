@@ -21,12 +21,8 @@ from rat_tf.training import callbacks, checkpoints, loop, run_folder, signals, w
 from tests import processes, runs, test_train
 
 TINY = runs.TINY
-JUNK = {
-    "empty": b"",
-    "binary": b"\x89PNG\r\n\x1a\n\0\xff",
-    "other": b'{"a": 1}\n',
-    "word": b"spam\n",
-}
+#: The method whose step is traced soonest.
+SUPERVISED = {"method": "supervised", "consistency_rampup": None}
 
 
 def config_of(folder, **changes):
@@ -151,10 +147,10 @@ def is_at(step):
     return ready
 
 
-def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(
-    finished_run, tmp_path, monkeypatch, capsys
-):
-    config, seconds = config_of(tmp_path), [0.0]
+def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(tmp_path, monkeypatch, capsys):
+    whole = config_of(tmp_path / "whole", **SUPERVISED)
+    train.main(whole)
+    config, seconds = config_of(tmp_path / "run", **SUPERVISED), [0.0]
     places = [
         (run_folder.Run, "load", lambda *_: True),
         (checkpoints.Checkpoints, "on_train_batch_end", is_at(10)),
@@ -171,12 +167,12 @@ def test_signals_in_a_step_validation_save_and_the_end_lose_nothing(
         begun = name != "load"
         assert ("state saved" if begun else "nothing had begun") in capsys.readouterr().err
         if begun:
-            (newest, *_) = weights.newest_first(str(tmp_path / "checkpoints"))
+            (newest, *_) = weights.newest_first(str(tmp_path / "run" / "checkpoints"))
             seconds.append(float(tf.train.load_checkpoint(newest).get_tensor(checkpoints.SECONDS)))
     train.main(config)
-    test_train.assert_same_run(tmp_path, finished_run)
+    test_train.assert_same_run(config.run_dir, whole.run_dir)
     # Step 10 is in the middle of an interval: what it took is not in metrics.csv, but counts.
-    rows = run_folder.Run(str(tmp_path)).rows()
+    rows = run_folder.Run(config.run_dir).rows()
     assert seconds == sorted(seconds) and rows[1]["seconds"] < seconds[1] < rows[2]["seconds"]
 
 
@@ -208,7 +204,8 @@ def test_a_folder_that_is_removed_while_it_trains_is_named(tmp_path, monkeypatch
         shutil.rmtree(tmp_path / "run")
 
     monkeypatch.setattr(callbacks.Examination, "on_epoch_end", removing)
-    config = config_of(tmp_path / "run", iterations=8, checkpoint_every=8, tensorboard=False)
+    flags = {"iterations": 8, "checkpoint_every": 8, "tensorboard": False, **SUPERVISED}
+    config = config_of(tmp_path / "run", **flags)
     with pytest.raises(errors.UserError, match="--run_dir: .*run was removed or renamed"):
         train.main(config)
     assert not (tmp_path / "run").exists()

@@ -142,6 +142,7 @@ def test_separate_statistics():
     options = {"entropy_multiplier": 0.0, "separate_statistics": True}
     model = test_rat.build(network, transforms=transforms.parse("affine:0.6"), **options)
     model(labeled)
+    model.optimizer.build(network.trainable_variables)  # else the step is traced twice
     step = tf.function(model.train_step)
     graph = step.get_concrete_function(batch).graph
     count = collections.Counter(op.type for op in test_step.live_operations(graph))
@@ -193,14 +194,11 @@ def test_two_replicas_find_the_offsets_of_one(two_replicas):
             lambda context: tf.constant(parts[context.replica_id_in_sync_group])
         )
 
-        @tf.function
-        def run():
-            def offsets(some):
-                return model.offsets(some, 0.9 * model.network(some), tf.constant(3), True).offsets
+        def offsets(some):
+            return model.offsets(some, 0.9 * model.network(some), tf.constant(3), True).offsets
 
-            return strategy.run(offsets, [values])
-
-        each = [strategy.experimental_local_results(v) for v in run()]
+        found = strategy.run(offsets, [values])  # not in a graph: to trace it takes long
+        each = [strategy.experimental_local_results(v) for v in found]
         return [np.concatenate(v) for v in each]
 
     images = np.float32(np.random.default_rng(1).normal(size=(12, 8, 8, 3)))

@@ -59,3 +59,9 @@ def test_a_changed_class_is_shown_as_a_change(drawn):
         "dog → cat",
         "a long name\n→ dog",
     ]
+
+
+def test_the_picture_of_a_run_that_examines_nothing_is_written(tmp_path):
+    rows = [{"step": row["step"], "val_error": row["val_error"], "loss": 1.0} for row in ROWS]
+    pictures.summary(str(tmp_path / "s.png"), rows, None, "supervised", best=(20, 0.2))
+    assert (tmp_path / "s.png").read_bytes().startswith(b"\x89PNG")

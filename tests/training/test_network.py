@@ -51,14 +51,14 @@ def stopped_at(step, monkeypatch):
 
 def test_a_run_needs_the_users_files_only_to_begin(module, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    assert train(whole, SHORT)[0] == 0
+    assert train(whole)[0] == 0
     with monkeypatch.context() as patch:
         stopped_at(5, patch)
-        assert train(broken, SHORT)[0] == 75
+        assert train(broken)[0] == 75
     kept = json.loads((broken / "network.json").read_text())
     assert list(kept["sha256"]) == [str(module)] and kept["model"]
     os.remove(module)
-    status, out, _ = train(broken, SHORT)
+    status, out, _ = train(broken)
     assert status == 0 and "resuming from step 5" in out
     assert runs.rows(broken) == runs.rows(whole)
     # Evaluation and export, too.
@@ -78,7 +78,7 @@ def test_a_run_needs_the_users_files_only_to_begin(module, tmp_path, monkeypatch
 
 def test_layers_of_the_users_own_are_kept_as_code(module, tmp_path):
     run_dir = tmp_path / "run"
-    status, _, err = train(run_dir, network="their_networks:own", ema_decay=0)
+    status, _, err = train(run_dir, SHORT, network="their_networks:own", ema_decay=0)
     assert status == 0, err
     run = run_folder.Run(str(run_dir))
     expected = weights.load(run, "last").logits(np.zeros((1, 8, 8, 1), np.uint8))
