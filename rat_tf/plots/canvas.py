@@ -74,7 +74,7 @@ def subplots(rows: int = 1, columns: int = 1, figsize=None, **options):
 
 def steps(axis) -> None:
     """Ticks of an axis of steps: whole numbers, 100k for 100,000."""
-    axis.xaxis.set_major_locator(ticker.MaxNLocator("auto", integer=True))
+    axis.xaxis.set_major_locator(ticker.MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
     axis.xaxis.set_major_formatter(ticker.EngFormatter(sep=""))
 
 

@@ -33,7 +33,7 @@ WORDS = {
 }
 SHOWN = 12  # images
 NAME = 9  # letters of a class that fit below an image
-WIDTH = 150  # letters of a title
+WIDTH = 190  # letters of a title
 DECADES = 30  # from the smallest to the largest value: from there on the axis is logarithmic
 
 
@@ -45,7 +45,8 @@ def summary(path: str, rows: list[dict], examined: dict | None, title: str, best
     the images, the classes `before` and `after` the transformation, as texts, and their `legend`.
     """
     figure = figure_lib.Figure(figsize=(14, 8.6 if examined else 5.5), layout="constrained")
-    figure.suptitle(textwrap.fill(title, WIDTH))
+    lines = [textwrap.fill(line, WIDTH) for line in title.splitlines()]
+    figure.suptitle("\n".join(lines), fontsize="medium")
     upper, lower = figure.subfigures(2, 1, height_ratios=[1, 0.8]) if examined else (figure, None)
     known = [name for row in rows for name in row]
     shown = [panel for panel in PANELS if any(fnmatch.filter(known, name) for name in panel[1])]

@@ -152,7 +152,7 @@ def train(
         examined["legend"] = canvas.legend(images.class_names)
     with run.writing("the result"):
         if rows:  # none if a user has removed a damaged metrics.csv
-            title = f"{config.title}: {run_folder.verdict(result)}"
+            title = f"{config.title}\n{run_folder.verdict(result)}"
             best = result["best_step"], result["best_validation_error"]
             plots.summary(run.summary, rows, examined, title, best)
         files.write(run.result, json.dumps(result, indent=2) + "\n")
