@@ -147,7 +147,7 @@ class Examination(tf.keras.callbacks.Callback):
         found, latest = examine(self.model, self._images)
         logs.update(found)
         if latest:
-            self._curves.images(latest, int(self.model.optimizer.iterations))
+            self._curves.images(latest, int(tf.identity(self.model.optimizer.iterations)))
 
 
 def examine(model, images) -> tuple[dict[str, float], dict | None]:
