@@ -145,7 +145,9 @@ def _checks():
     for estimator, check in found:
         name = check.func.__name__ if hasattr(check, "func") else check.__name__
         quick = name in CHECKED
-        estimator = estimator.set_params(**QUICK, iterations=20) if quick else estimator
+        estimator = base.clone(estimator)  # all of them share one
+        if quick:
+            estimator.set_params(**QUICK, iterations=20)
         yield pytest.param(estimator, check, id=name, marks=() if quick else pytest.mark.slow)
 
 

@@ -1,7 +1,9 @@
 """docs/tutorial.ipynb runs from its first cell to its last, on the embedded digits."""
 
+import os
 import pathlib
 import re
+import sys
 
 import pytest
 
@@ -9,7 +11,10 @@ NOTEBOOK = pathlib.Path(__file__).resolve().parent.parent / "docs" / "tutorial.i
 
 
 @pytest.mark.slow
-def test_every_cell_runs(tmp_path):
+def test_every_cell_runs(tmp_path, monkeypatch):
+    # Its commands are `python -m …`, as in an environment that is active.
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    monkeypatch.setenv("PATH", path)
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     place = {"metadata": {"path": str(tmp_path)}}
