@@ -70,9 +70,9 @@ class Curves(tf.keras.callbacks.Callback):
 class Health(tf.keras.callbacks.Callback):
     """Warns when training goes wrong, and stops it when it has diverged.
 
-    Noisy symptoms are reported once, and only if they occur twice in a row, and one class for all
-    images only after step `settled`: until then it is a network that has hardly learned. `remedies`
-    are flags that make the search stronger than it is; without a search there are none.
+    Noisy symptoms are reported once, and only if they occur twice in a row; a flat KL and one class
+    for all images only after step `settled`: until then it is a network that has hardly learned.
+    `remedies` are flags that make the search stronger than it is; without a search there are none.
     """
 
     def __init__(self, remedies: str = "", settled: int = 0):
@@ -89,11 +89,12 @@ class Health(tf.keras.callbacks.Callback):
                 "last checkpoint was saved before. Try a smaller --learning_rate, smaller ε in "
                 "--transforms, a longer --epsilon_rampup, or training without --mixed_precision."
             )
-        if logs.get("kl", 1) < 1e-6:
+        # At first no target may reach --target_threshold.
+        if self._again("flat", logs["step"] > self._settled and logs.get("kl", 1) < 1e-6):
             _warn(
                 f"the KL under the transformations is flat at zero ({logs['kl']:.1e}): nothing is "
-                "learned from unlabelled images. Try larger ε in --transforms, or a smaller "
-                "--entropy_multiplier if the network is saturated."
+                "learned from unlabelled images. Try larger ε in --transforms, a smaller "
+                "--target_threshold, or a smaller --entropy_multiplier if the network is saturated."
             )
         if logs.get("fallback", 0) > 0.5:
             _warn(
