@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 
 import tensorflow as tf
 
@@ -17,6 +18,7 @@ def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
     """Applies the flags of the machine; returns the strategy for building the model."""
     footprint.check(config)
     streams.check_replicas(*config.batch_sizes, config.logical_devices)
+    set_threads(config.operation_threads)
     if config.deterministic:
         tf.keras.utils.set_random_seed(config.seed)
         tf.config.experimental.enable_op_determinism()
@@ -36,6 +38,19 @@ def check_share(config: config_lib.Config, replicas: int) -> None:
         raise errors.UserError(
             f"--adversary_share: expected a whole number of the {count} unlabelled images"
             f"{of_each}, got {config.adversary_share}, which makes {searched:g}"
+        )
+
+
+def set_threads(count: int) -> None:
+    """Sets how many threads share an operation; 0 leaves it to TensorFlow."""
+    if not count:
+        return
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(count)
+    except RuntimeError:  # such as after another run of the same process
+        print(
+            f"warning: --operation_threads={count} is ignored: TensorFlow has started its threads",
+            file=sys.stderr,
         )
 
 
