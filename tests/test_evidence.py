@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from benchmarks import evidence
+from benchmarks import evidence, evidence_arms, evidence_figures
 from rat_tf.experiments import results
 from tests.experiments import run_folders
 
@@ -34,14 +34,14 @@ def made(tmp_path_factory):
             write(method, epsilon, seed, error, 0.5)
     found, problems = results.read(results.find([str(folder)]))
     assert not problems
-    return evidence.experiments(found, tuning=100)
+    return evidence_arms.experiments(found, tuning=100)
 
 
 def test_epsilon_is_chosen_by_the_tuning_runs(made):
     ((_, transforms),) = made.items()
-    arms = transforms["affine"]
-    assert {name: arm.epsilon for name, arm in arms.items()} == {"RAT": 0.3, "Random": 0.6}
-    assert arms["RAT"].validation(0.3) == pytest.approx(10)
+    arms = transforms["affine",]
+    assert {name: arm.epsilon for name, arm in arms.items()} == {"RAT": (0.3,), "Random": (0.6,)}
+    assert arms["RAT"].validation((0.3,)) == pytest.approx(10)
     assert list(arms["RAT"].errors.values()) == pytest.approx(TEST["rat", 0.3])
 
 
@@ -49,7 +49,7 @@ def test_differences_and_their_tests(made):
     ((_, transforms),) = made.items()
     rat, random = TEST["rat", 0.3], TEST["random", 0.6]
     differences, p, welch = evidence.paired(
-        *(transforms["affine"][n].errors for n in ("RAT", "Random"))
+        *(transforms["affine",][n].errors for n in ("RAT", "Random"))
     )
     np.testing.assert_allclose(differences, np.subtract(rat, random))
     assert p == pytest.approx(scipy.stats.ttest_rel(rat, random).pvalue)
@@ -62,5 +62,34 @@ def test_differences_and_their_tests(made):
 def test_figures(made, tmp_path):
     for name in ("epsilon", "errors", "steps"):
         path = tmp_path / f"{name}.png"
-        getattr(evidence, f"{name}_picture")(str(path), made)
+        getattr(evidence_figures, f"{name}_figure")(str(path), made)
         assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_compositions_and_objectives_are_told_apart(tmp_path):
+    shared = {"image_size": 8, "seed": 100, "split_seed": 101}
+    described = {
+        "two": {"transforms": "affine:0.3,channel:0.5"},
+        "other": {"transforms": "affine:0.3,channel:0.25"},
+        "one": {"transforms": "affine:0.3"},
+        "sure": {"transforms": "affine:0.3", "target_threshold": 0.8},
+        "none": {"method": "supervised"},
+    }
+    for place, (name, flags) in enumerate(described.items()):
+        run_folders.write(tmp_path / name, 0.1, **{"method": "random", **flags, **shared})
+        rows = f"step,seconds,val_error\n10,1,0.{place + 1}\n"
+        pathlib.Path(tmp_path / name, "metrics.csv").write_text(rows)
+    found, problems = results.read(results.find([str(tmp_path)]))
+    assert not problems
+    plain, confident = evidence_arms.experiments(found, tuning=100).values()
+    assert list(plain) == [(), ("affine",), ("affine", "channel_weight")]
+    assert plain["affine", "channel_weight"]["Random"].epsilon == (0.3, 0.5)
+    assert list(confident) == [("affine",)]
+    assert "| affine + channel_weight | 7 | Random | 0.3 + 0.5 | 10.0 | – | 0 |" in evidence.table(
+        plain
+    )
+    grid = evidence.grid_table(plain)
+    assert "| affine + channel_weight | Random | 0.3 + 0.25 | 20.0 | 1 |" in grid
+    for name in ("epsilon", "errors", "steps"):
+        getattr(evidence_figures, f"{name}_figure")(str(tmp_path / f"{name}.png"), {"plain": plain})
+    assert (tmp_path / "steps.png").exists()

@@ -1,0 +1,125 @@
+"""The figures of `benchmarks.evidence`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks import evidence_arms as lib
+from rat_tf.plots import canvas
+
+COLOURS = {"Supervised": "0.5", lib.RANDOM: "C0", "VAT": "C1", "RAT": "C3"}
+
+
+def _grid(panels: list[tuple[str, lib.Names, dict[str, lib.Arm]]]) -> tuple:
+    """A figure of validation errors, and (axis, arms) of every experiment and transformation."""
+    columns = min(4, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
+    for axis, (title, names, _) in zip(axes.flat, panels):
+        axis.set_title(f"{lib.joined(names)}\n{title}", fontsize="small")
+    for line in axes:
+        line[0].set_ylabel("validation error, %")
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    return figure, [(axis, arms) for axis, (_, _, arms) in zip(axes.flat, panels)]
+
+
+@canvas.styled
+def epsilon_figure(path: str, made: dict) -> None:
+    """Validation error of the tuning runs against ε, with the chosen one marked.
+
+    Of single transformations: several have no one ε to draw against.
+    """
+    panels = [
+        (title, names, arms)
+        for title, transforms in made.items()
+        for names, arms in transforms.items()
+        if len(names) == 1 and any(len(arm.tuning) > 1 for arm in arms.values())
+    ]
+    if not panels:
+        return
+    figure, panels = _grid(panels)
+    for axis, arms in panels:
+        for method, arm in arms.items():
+            points = sorted((epsilon[0], arm.validation(epsilon)) for epsilon in arm.tuning)
+            if points:
+                colour = COLOURS.get(method, "C2")
+                axis.semilogx(*zip(*points), "o-", markersize=3, color=colour, label=method)
+                chosen = arm.epsilon
+                place = chosen[0], arm.validation(chosen)
+                axis.plot(*place, "o", markersize=9, mfc="none", c=colour)
+        ticks = sorted({epsilon[0] for arm in arms.values() for epsilon in arm.tuning})
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], fontsize=7)
+        axis.set_xticks([], minor=True)
+        axis.set(xlabel="ε")
+        axis.legend()
+    canvas.save(figure, path)
+
+
+@canvas.styled
+def errors_figure(path: str, made: dict) -> None:
+    """Test errors of all seeds at the chosen ε; a line joins what shares seed and split."""
+    shown = {
+        title: [n for n, arms in found.items() if any(a.errors for a in arms.values())]
+        for title, found in made.items()
+    }
+    shown = {title: names for title, names in shown.items() if names}
+    if not shown:
+        return
+    widths = [len(names) for names in shown.values()]
+    figure, axes = canvas.subplots(
+        1, len(shown), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
+    )
+    for axis, (title, names) in zip(axes[0], shown.items()):
+        for place, name in enumerate(names):
+            arms = made[title][name]
+            order = sorted(arms, key=lambda method: method != lib.RANDOM)
+            points = {m: place + 0.25 * i for i, m in enumerate(order)}
+            for seed in sorted(set().union(*(arms[m].errors for m in order))):
+                line = [
+                    (x, arms[m].errors[seed]) for m, x in points.items() if seed in arms[m].errors
+                ]
+                axis.plot(*zip(*line), "-", color="0.8", linewidth=0.8, zorder=0)
+            for method, x in points.items():
+                errors, colour = list(arms[method].errors.values()), COLOURS.get(method, "C2")
+                axis.plot([x] * len(errors), errors, "o", markersize=3, color=colour)
+                if errors:
+                    axis.plot([x - 0.1, x + 0.1], [np.mean(errors)] * 2, color=colour, label=method)
+        labels = [" +\n".join(each) or "no consistency" for each in names]
+        axis.set_xticks(np.arange(len(names)) + 0.12, labels, fontsize=8)
+        axis.set(title=title, ylabel="test error, %")
+        axis.title.set_fontsize(8)
+        axis.set_ylim(bottom=0)
+        axis.grid(visible=False, axis="x")
+        axis.legend(*_once(axis))
+    canvas.save(figure, path)
+
+
+def _once(axis) -> tuple[list, list]:
+    """Handles and labels of a legend, each label once."""
+    found = dict(zip(*reversed(axis.get_legend_handles_labels())))
+    return list(found.values()), list(found)
+
+
+@canvas.styled
+def steps_figure(path: str, made: dict) -> None:
+    """Validation error against steps at the chosen ε, over the tuning and compared seeds."""
+    panels = [(title, names, arms) for title in made for names, arms in made[title].items()]
+    figure, panels = _grid([panel for panel in panels if panel[1]])
+    for axis, arms in panels:
+        for method, arm in arms.items():
+            runs = arm.compared.get(arm.epsilon) or arm.tuning.get(arm.epsilon, [])
+            column = f"val_{runs[0].config.monitor()}"
+            curves = [{r["step"]: 100 * r[column] for r in run.rows if column in r} for run in runs]
+            steps = sorted(set.intersection(*map(set, curves)))
+            errors = np.array([[curve[step] for step in steps] for curve in curves])
+            mean, colour = errors.mean(axis=0), COLOURS.get(method, "C2")
+            label = f"{method}, ε {lib.joined(arm.epsilon)}, seeds: {len(runs)}"
+            axis.plot(steps, mean, color=colour, label=label)
+            if len(runs) > 1:
+                std = errors.std(axis=0, ddof=1)
+                axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
+        axis.set(xlabel="step")
+        axis.set_ylim(bottom=0)
+        axis.legend()
+    canvas.save(figure, path)
