@@ -8,6 +8,12 @@ from benchmarks import evidence_arms as lib
 from rat_tf.plots import canvas
 
 COLOURS = {"Supervised": "0.5", lib.RANDOM: "C0", "VAT": "C1", "RAT": "C3"}
+OTHERS = ("C2", "C4", "C5", "C6")  # of other searches, in their order
+
+
+def _colours(arms: dict[str, lib.Arm]) -> dict[str, str]:
+    others = sorted(set(arms) - set(COLOURS))
+    return COLOURS | {name: OTHERS[i % len(OTHERS)] for i, name in enumerate(others)}
 
 
 def _grid(panels: list[tuple[str, lib.Names, dict[str, lib.Arm]]]) -> tuple:
@@ -40,10 +46,11 @@ def epsilon_figure(path: str, made: dict) -> None:
         return
     figure, panels = _grid(panels)
     for axis, arms in panels:
+        colours = _colours(arms)
         for method, arm in arms.items():
             points = sorted((epsilon[0], arm.validation(epsilon)) for epsilon in arm.tuning)
             if points:
-                colour = COLOURS.get(method, "C2")
+                colour = colours[method]
                 axis.semilogx(*zip(*points), "o-", markersize=3, color=colour, label=method)
                 chosen = arm.epsilon
                 place = chosen[0], arm.validation(chosen)
@@ -73,6 +80,7 @@ def errors_figure(path: str, made: dict) -> None:
     for axis, (title, names) in zip(axes[0], shown.items()):
         for place, name in enumerate(names):
             arms = made[title][name]
+            colours = _colours(arms)
             order = sorted(arms, key=lambda method: method != lib.RANDOM)
             points = {m: place + 0.25 * i for i, m in enumerate(order)}
             for seed in sorted(set().union(*(arms[m].errors for m in order))):
@@ -81,7 +89,7 @@ def errors_figure(path: str, made: dict) -> None:
                 ]
                 axis.plot(*zip(*line), "-", color="0.8", linewidth=0.8, zorder=0)
             for method, x in points.items():
-                errors, colour = list(arms[method].errors.values()), COLOURS.get(method, "C2")
+                errors, colour = list(arms[method].errors.values()), colours[method]
                 axis.plot([x] * len(errors), errors, "o", markersize=3, color=colour)
                 if errors:
                     axis.plot([x - 0.1, x + 0.1], [np.mean(errors)] * 2, color=colour, label=method)
@@ -107,13 +115,14 @@ def steps_figure(path: str, made: dict) -> None:
     panels = [(title, names, arms) for title in made for names, arms in made[title].items()]
     figure, panels = _grid([panel for panel in panels if panel[1]])
     for axis, arms in panels:
+        colours = _colours(arms)
         for method, arm in arms.items():
             runs = arm.compared.get(arm.epsilon) or arm.tuning.get(arm.epsilon, [])
             column = f"val_{runs[0].config.monitor()}"
             curves = [{r["step"]: 100 * r[column] for r in run.rows if column in r} for run in runs]
             steps = sorted(set.intersection(*map(set, curves)))
             errors = np.array([[curve[step] for step in steps] for curve in curves])
-            mean, colour = errors.mean(axis=0), COLOURS.get(method, "C2")
+            mean, colour = errors.mean(axis=0), colours[method]
             label = f"{method}, ε {lib.joined(arm.epsilon)}, seeds: {len(runs)}"
             axis.plot(steps, mean, color=colour, label=label)
             if len(runs) > 1:
