@@ -50,9 +50,9 @@ class Arm:
 
 
 def experiments(found: list[results.Result], tuning: int) -> dict[str, dict[Names, dict[str, Arm]]]:
-    """Arms by experiment, transformations and method; those with fewer parameters first."""
+    """Arms by experiment, transformations and method; shorter and simpler ones first."""
     made: dict = {}
-    for run in found:
+    for run in sorted(found, key=lambda run: (run.config.dataset, run.config.iterations)):
         config = run.config
         title = f"{config.dataset}, {config.network}, {config.labels} labels, "
         title += f"{config.iterations:,} steps"
@@ -65,8 +65,8 @@ def experiments(found: list[results.Result], tuning: int) -> dict[str, dict[Name
         runs.setdefault(epsilons, []).append(run)
     order = list(PARAMETERS).index
     return {
-        title: dict(sorted(made[title].items(), key=lambda item: list(map(order, item[0]))))
-        for title in sorted(made)
+        title: dict(sorted(transforms.items(), key=lambda item: list(map(order, item[0]))))
+        for title, transforms in made.items()
     }
 
 

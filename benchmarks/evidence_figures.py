@@ -20,9 +20,12 @@ def _grid(panels: list[tuple[str, lib.Names, dict[str, lib.Arm]]]) -> tuple:
     """A figure of validation errors, and (axis, arms) of every experiment and transformation."""
     columns = min(4, len(panels))
     rows = -(-len(panels) // columns)
-    figure, axes = canvas.subplots(rows, columns, figsize=(3.2 * columns, 3 * rows), squeeze=False)
+    size = (max(9, 3.2 * columns), 3 * rows) if len(panels) > 2 else (9, 4)
+    figure, axes = canvas.subplots(rows, columns, figsize=size, squeeze=False)
     for axis, (title, names, _) in zip(axes.flat, panels):
-        axis.set_title(f"{lib.joined(names)}\n{title}", fontsize="small")
+        start, *end = title.rsplit(", ", maxsplit=2)  # in two lines, as panels are narrow
+        text = f"{lib.joined(names)}\n{start},\n{', '.join(end)}" if end else title
+        axis.set_title(text, fontsize="small")
     for line in axes:
         line[0].set_ylabel("validation error, %")
     for axis in axes.flat[len(panels) :]:
@@ -128,7 +131,9 @@ def steps_figure(path: str, made: dict) -> None:
             if len(runs) > 1:
                 std = errors.std(axis=0, ddof=1)
                 axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
-        axis.set(xlabel="step")
-        axis.set_ylim(bottom=0)
-        axis.legend()
+        axis.set(xlabel="step", yscale="log")
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter("{x:g}")
+        axis.tick_params(axis="y", which="both", labelsize=7)
+        axis.legend(fontsize=7)
     canvas.save(figure, path)
