@@ -21,6 +21,7 @@ from absl import app, flags
 
 from benchmarks import evidence_arms as lib
 from benchmarks import evidence_figures
+from rat_tf import errors
 from rat_tf.experiments import results
 
 _RUNS = flags.DEFINE_list("runs", ["runs/study"], "Folders of the runs.")
@@ -41,7 +42,7 @@ def paired(first: dict, second: dict) -> tuple[np.ndarray, float | None, float |
 def table(transforms: dict[lib.Names, dict[str, lib.Arm]]) -> str:
     """An experiment in Markdown: a line for each transformation and method."""
     lines = ["| transformation | parameters | method | ε | validation % | test % | seeds |"]
-    lines[0] += " behind Random | paired p | Welch's p |"
+    lines[0] += " minus Random, same seeds | paired p | Welch's p |"
     lines.append("| --- " * 10 + "|")
     for names, arms in transforms.items():
         random = arms.get(lib.RANDOM)
@@ -104,7 +105,10 @@ def main(argv) -> None:
     found, problems = results.read(results.find(_RUNS.value))
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
-    made = lib.experiments(found, _TUNING.value)
+    try:
+        made = lib.experiments(found, _TUNING.value)
+    except errors.UserError as error:
+        sys.exit(f"error: {error}")
     for title, transforms in made.items():
         print(f"### {title}\n\n{table(transforms)}\n\n{grid_table(transforms)}\n")
     if _OUTPUT.value:

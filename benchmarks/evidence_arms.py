@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from rat_tf import errors
 from rat_tf.experiments import results
 
 RANDOM = "Random"
@@ -46,7 +47,7 @@ class Arm:
 
     def errors_at(self, epsilon: Epsilons) -> dict[tuple[int, int], float]:
         runs = self.compared.get(epsilon, [])
-        return {(r.config.seed, r.config.split_seed): r.error for r in runs}
+        return {_seeds(run): run.error for run in runs}
 
 
 def experiments(found: list[results.Result], tuning: int) -> dict[str, dict[Names, dict[str, Arm]]]:
@@ -61,8 +62,14 @@ def experiments(found: list[results.Result], tuning: int) -> dict[str, dict[Name
         names, epsilons = zip(*config.used_transforms.parts) if config.used_transforms else ((), ())
         arms = made.setdefault(title, {}).setdefault(names, {})
         arm = arms.setdefault(_method(config), Arm())
-        runs = arm.tuning if config.seed >= tuning else arm.compared
-        runs.setdefault(epsilons, []).append(run)
+        runs = (arm.tuning if config.seed >= tuning else arm.compared).setdefault(epsilons, [])
+        for other in runs:
+            if _seeds(other) == _seeds(run):
+                raise errors.UserError(
+                    f"--runs: expected one run of each method, ε and seed in {title!r}, found "
+                    f"{other.folder} and {run.folder}; give the runs of one experiment only"
+                )
+        runs.append(run)
     order = list(PARAMETERS).index
     return {
         title: dict(sorted(transforms.items(), key=lambda item: list(map(order, item[0]))))
@@ -73,13 +80,17 @@ def experiments(found: list[results.Result], tuning: int) -> dict[str, dict[Name
 def _method(config) -> str:
     if config.method == "random":
         return RANDOM
-    if config.adversary in (None, "gradient"):
-        return config.options.title
-    text = f"{config.adversary.replace('_', ' ')} {config.candidates}, {config.ascent}"
+    text = config.options.title
+    if config.adversary not in (None, "gradient"):
+        text = f"{config.adversary.replace('_', ' ')} {config.candidates}, {config.ascent}"
     for word in ("scale", "share"):
-        if (value := getattr(config, f"adversary_{word}")) not in (None, 1):
+        if (value := getattr(config, f"adversary_{word}", None)) not in (None, 1):
             text += f", {word} {value}"
     return text
+
+
+def _seeds(run: results.Result) -> tuple[int, int]:
+    return run.config.seed, run.config.split_seed
 
 
 def _validation(run: results.Result) -> float:

@@ -11,8 +11,12 @@ COLOURS = {"Supervised": "0.5", lib.RANDOM: "C0", "VAT": "C1", "RAT": "C3"}
 OTHERS = ("C2", "C4", "C5", "C6")  # of other searches, in their order
 
 
-def _colours(arms: dict[str, lib.Arm]) -> dict[str, str]:
-    others = sorted(set(arms) - set(COLOURS))
+def _colours(made: dict) -> dict[str, str]:
+    """A colour for each method, the same in all panels."""
+    found = {
+        method for transforms in made.values() for arms in transforms.values() for method in arms
+    }
+    others = sorted(found - set(COLOURS))
     return COLOURS | {name: OTHERS[i % len(OTHERS)] for i, name in enumerate(others)}
 
 
@@ -24,8 +28,7 @@ def _grid(panels: list[tuple[str, lib.Names, dict[str, lib.Arm]]]) -> tuple:
     figure, axes = canvas.subplots(rows, columns, figsize=size, squeeze=False)
     for axis, (title, names, _) in zip(axes.flat, panels):
         start, *end = title.rsplit(", ", maxsplit=2)  # in two lines, as panels are narrow
-        text = f"{lib.joined(names)}\n{start},\n{', '.join(end)}" if end else title
-        axis.set_title(text, fontsize="small")
+        axis.set_title(f"{lib.joined(names)}\n{start},\n{', '.join(end)}", fontsize="small")
     for line in axes:
         line[0].set_ylabel("validation error, %")
     for axis in axes.flat[len(panels) :]:
@@ -47,9 +50,9 @@ def epsilon_figure(path: str, made: dict) -> None:
     ]
     if not panels:
         return
+    colours = _colours(made)
     figure, panels = _grid(panels)
     for axis, arms in panels:
-        colours = _colours(arms)
         for method, arm in arms.items():
             points = sorted((epsilon[0], arm.validation(epsilon)) for epsilon in arm.tuning)
             if points:
@@ -76,16 +79,16 @@ def errors_figure(path: str, made: dict) -> None:
     shown = {title: names for title, names in shown.items() if names}
     if not shown:
         return
+    colours = _colours(made)
     widths = [len(names) for names in shown.values()]
     figure, axes = canvas.subplots(
         1, len(shown), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
     )
     for axis, (title, names) in zip(axes[0], shown.items()):
         for place, name in enumerate(names):
-            arms = made[title][name]
-            colours = _colours(arms)
+            arms = {method: arm for method, arm in made[title][name].items() if arm.errors}
             order = sorted(arms, key=lambda method: method != lib.RANDOM)
-            points = {m: place + 0.25 * i for i, m in enumerate(order)}
+            points = {m: place + 0.6 * i / max(2, len(order)) for i, m in enumerate(order)}
             for seed in sorted(set().union(*(arms[m].errors for m in order))):
                 line = [
                     (x, arms[m].errors[seed]) for m, x in points.items() if seed in arms[m].errors
@@ -94,8 +97,7 @@ def errors_figure(path: str, made: dict) -> None:
             for method, x in points.items():
                 errors, colour = list(arms[method].errors.values()), colours[method]
                 axis.plot([x] * len(errors), errors, "o", markersize=3, color=colour)
-                if errors:
-                    axis.plot([x - 0.1, x + 0.1], [np.mean(errors)] * 2, color=colour, label=method)
+                axis.plot([x - 0.1, x + 0.1], [np.mean(errors)] * 2, color=colour, label=method)
         labels = [" +\n".join(each) or "no consistency" for each in names]
         axis.set_xticks(np.arange(len(names)) + 0.12, labels, fontsize=8)
         axis.set(title=title, ylabel="test error, %")
@@ -114,11 +116,15 @@ def _once(axis) -> tuple[list, list]:
 
 @canvas.styled
 def steps_figure(path: str, made: dict) -> None:
-    """Validation error against steps at the chosen ε, over the tuning and compared seeds."""
-    panels = [(title, names, arms) for title in made for names, arms in made[title].items()]
-    figure, panels = _grid([panel for panel in panels if panel[1]])
+    """Validation error against steps at the chosen ε: of the compared seeds, else of the tuning."""
+    panels = [
+        (title, names, arms) for title in made for names, arms in made[title].items() if names
+    ]
+    if not panels:
+        return
+    colours = _colours(made)
+    figure, panels = _grid(panels)
     for axis, arms in panels:
-        colours = _colours(arms)
         for method, arm in arms.items():
             runs = arm.compared.get(arm.epsilon) or arm.tuning.get(arm.epsilon, [])
             column = f"val_{runs[0].config.monitor()}"

@@ -7,6 +7,7 @@ import pytest
 import scipy.stats
 
 from benchmarks import evidence, evidence_arms, evidence_figures
+from rat_tf import errors
 from rat_tf.experiments import results
 from tests.experiments import run_folders
 
@@ -29,8 +30,8 @@ def made(tmp_path_factory):
 
     for (method, epsilon), validation in VALIDATION.items():
         write(method, epsilon, 100, 0, validation)
-    for (method, epsilon), errors in TEST.items():
-        for seed, error in enumerate(errors):
+    for (method, epsilon), found in TEST.items():
+        for seed, error in enumerate(found):
             write(method, epsilon, seed, error, 0.5)
     found, problems = results.read(results.find([str(folder)]))
     assert not problems
@@ -93,3 +94,12 @@ def test_compositions_and_objectives_are_told_apart(tmp_path):
     for name in ("epsilon", "errors", "steps"):
         getattr(evidence_figures, f"{name}_figure")(str(tmp_path / f"{name}.png"), {"plain": plain})
     assert (tmp_path / "steps.png").exists()
+
+
+def test_two_runs_of_one_seed_are_not_one_arm(tmp_path):
+    for name, shift in (("a", 1), ("b", 2)):
+        flags = {"method": "random", "transforms": "affine:0.3", "augment_shift": shift}
+        run_folders.write(tmp_path / name, 0.1, seed=0, split_seed=1, **flags)
+    found, _ = results.read(results.find([str(tmp_path)]))
+    with pytest.raises(errors.UserError, match="one run of each method, ε and seed"):
+        evidence_arms.experiments(found, tuning=100)
