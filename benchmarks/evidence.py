@@ -5,6 +5,9 @@ the lowest validation error among the runs with a seed of --tuning or above. The
 compared by their test errors, in pairs of one seed and split (t-test for paired samples), and with
 Welch's t-test. An experiment is what runs share besides method, ε and seeds.
 
+--runs are folders of runs or files of records; --record=<file> writes such a file with all of them,
+so that `--runs=docs/evidence.csv` makes the tables and figures of the page without any training.
+
 Prints the tables in Markdown; --output=<folder> also draws evidence_epsilon.png (validation error
 of the tuning runs against ε), evidence_errors.png (test errors of all seeds) and evidence_steps.png
 (validation error against steps).
@@ -20,12 +23,13 @@ import scipy.stats
 from absl import app, flags
 
 from benchmarks import evidence_arms as lib
-from benchmarks import evidence_figures
+from benchmarks import evidence_figures, evidence_records
 from rat_tf import errors
 from rat_tf.experiments import results
 
-_RUNS = flags.DEFINE_list("runs", ["runs/study"], "Folders of the runs.")
+_RUNS = flags.DEFINE_list("runs", ["docs/evidence.csv"], "Folders of runs, files of records.")
 _TUNING = flags.DEFINE_integer("tuning", 100, "The first seed of the runs that choose ε.")
+_RECORD = flags.DEFINE_string("record", "", "Write a record of all the runs to this CSV file.")
 _OUTPUT = flags.DEFINE_string("output", "", "Folder for the figures.")
 
 
@@ -64,7 +68,7 @@ def grid_table(transforms: dict[lib.Names, dict[str, lib.Arm]]) -> str:
         for method, arm in sorted(arms.items(), key=lambda item: item[0] != lib.RANDOM):
             for epsilon, runs in sorted(arm.tuning.items()):
                 cells = [lib.joined(names), method, lib.joined(epsilon)]
-                cells += [f"{arm.validation(epsilon):.1f}", str(len(runs))]
+                cells += [_percent(arm.validation(epsilon)), str(len(runs))]
                 lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) if len(lines) > 2 else ""
 
@@ -73,8 +77,8 @@ def _line(
     names: lib.Names, method: str, arm: lib.Arm, epsilon: lib.Epsilons, random: lib.Arm | None
 ) -> str:
     errors = arm.errors_at(epsilon)
-    cells = [lib.joined(names), _parameters(names, arm), method, lib.joined(epsilon)]
-    cells += [f"{arm.validation(epsilon):.1f}", _number(list(errors.values())), str(len(errors))]
+    cells = [lib.joined(names), _parameters(arm), method, lib.joined(epsilon)]
+    cells += [_percent(arm.validation(epsilon)), _number(list(errors.values())), str(len(errors))]
     if random and method != lib.RANDOM:
         differences, *ps = paired(errors, random.errors)
         cells += [_number(differences, "+"), *map(_p, ps)]
@@ -83,10 +87,12 @@ def _line(
     return "| " + " | ".join(cells) + " |"
 
 
-def _parameters(names: lib.Names, arm: lib.Arm) -> str:
-    config = next(iter((arm.tuning or arm.compared).values()))[0].config
-    shape = config.image_size, config.image_size, lib.CHANNELS.get(config.dataset, 3)
-    return lib.joined([sum(lib.PARAMETERS[name](*shape) for name in names)] if names else ())
+def _parameters(arm: lib.Arm) -> str:
+    return str(next(iter((arm.tuning or arm.compared).values()))[0].parameters or "–")
+
+
+def _percent(error: float) -> str:
+    return "–" if np.isnan(error) else f"{error:.1f}"
 
 
 def _number(values, sign: str = "") -> str:
@@ -100,15 +106,29 @@ def _p(p: float | None) -> str:
     return "–" if p is None else f"{p:.3f}" if p >= 0.001 else "< 0.001"
 
 
+def records(places: list[str]) -> list[lib.Record]:
+    """The records of files and of the runs in folders; what cannot be read is said."""
+    found = []
+    for place in places:
+        if os.path.isfile(place):
+            found += evidence_records.read(place)
+            continue
+        runs, problems = results.read(results.find([place]))
+        found += map(evidence_records.of_run, runs)
+        for problem in problems:
+            print(f"warning: {problem}", file=sys.stderr)
+    return found
+
+
 def main(argv) -> None:
     del argv
-    found, problems = results.read(results.find(_RUNS.value))
-    for problem in problems:
-        print(f"warning: {problem}", file=sys.stderr)
     try:
+        found = records(_RUNS.value)
         made = lib.experiments(found, _TUNING.value)
     except errors.UserError as error:
         sys.exit(f"error: {error}")
+    if _RECORD.value:
+        evidence_records.write(_RECORD.value, found)
     for title, transforms in made.items():
         print(f"### {title}\n\n{table(transforms)}\n\n{grid_table(transforms)}\n")
     if _OUTPUT.value:

@@ -118,7 +118,10 @@ def _once(axis) -> tuple[list, list]:
 def steps_figure(path: str, made: dict) -> None:
     """Validation error against steps at the chosen ε: of the compared seeds, else of the tuning."""
     panels = [
-        (title, names, arms) for title in made for names, arms in made[title].items() if names
+        (title, names, shown)
+        for title in made
+        for names, arms in made[title].items()
+        if names and (shown := {m: arm for m, arm in arms.items() if _curves(arm)})
     ]
     if not panels:
         return
@@ -126,15 +129,13 @@ def steps_figure(path: str, made: dict) -> None:
     figure, panels = _grid(panels)
     for axis, arms in panels:
         for method, arm in arms.items():
-            runs = arm.compared.get(arm.epsilon) or arm.tuning.get(arm.epsilon, [])
-            column = f"val_{runs[0].config.monitor()}"
-            curves = [{r["step"]: 100 * r[column] for r in run.rows if column in r} for run in runs]
+            curves, colour = _curves(arm), colours[method]
             steps = sorted(set.intersection(*map(set, curves)))
             errors = np.array([[curve[step] for step in steps] for curve in curves])
-            mean, colour = errors.mean(axis=0), colours[method]
-            label = f"{method}, ε {lib.joined(arm.epsilon)}, seeds: {len(runs)}"
+            mean = errors.mean(axis=0)
+            label = f"{method}, ε {lib.joined(arm.epsilon)}, seeds: {len(curves)}"
             axis.plot(steps, mean, color=colour, label=label)
-            if len(runs) > 1:
+            if len(curves) > 1:
                 std = errors.std(axis=0, ddof=1)
                 axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
         axis.set(xlabel="step", yscale="log")
@@ -143,3 +144,11 @@ def steps_figure(path: str, made: dict) -> None:
         axis.tick_params(axis="y", which="both", labelsize=7)
         axis.legend(fontsize=7)
     canvas.save(figure, path)
+
+
+def _curves(arm: lib.Arm) -> list[dict[int, float]]:
+    """Validation errors by step of the runs whose curves were kept, the compared ones first."""
+    for runs in (arm.compared, arm.tuning):
+        if found := [dict(zip(r.steps, r.validation)) for r in runs.get(arm.epsilon, ()) if r.steps]:
+            return found
+    return []

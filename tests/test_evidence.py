@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from benchmarks import evidence, evidence_arms, evidence_figures
+from benchmarks import evidence, evidence_arms, evidence_figures, evidence_records
 from rat_tf import errors
-from rat_tf.experiments import results
 from tests.experiments import run_folders
 
 VALIDATION = {("rat", 0.1): 0.2, ("rat", 0.3): 0.1, ("random", 0.3): 0.4, ("random", 0.6): 0.3}
@@ -33,9 +32,7 @@ def made(tmp_path_factory):
     for (method, epsilon), found in TEST.items():
         for seed, error in enumerate(found):
             write(method, epsilon, seed, error, 0.5)
-    found, problems = results.read(results.find([str(folder)]))
-    assert not problems
-    return evidence_arms.experiments(found, tuning=100)
+    return evidence_arms.experiments(evidence.records([str(folder)]), tuning=100)
 
 
 def test_epsilon_is_chosen_by_the_tuning_runs(made):
@@ -67,7 +64,7 @@ def test_figures(made, tmp_path):
         assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_compositions_and_objectives_are_told_apart(tmp_path):
+def test_compositions_and_objectives_are_told_apart(tmp_path, capsys):
     shared = {"image_size": 8, "seed": 100, "split_seed": 101}
     described = {
         "two": {"transforms": "affine:0.3,channel:0.5"},
@@ -80,8 +77,8 @@ def test_compositions_and_objectives_are_told_apart(tmp_path):
         run_folders.write(tmp_path / name, 0.1, **{"method": "random", **flags, **shared})
         rows = f"step,seconds,val_error\n10,1,0.{place + 1}\n"
         pathlib.Path(tmp_path / name, "metrics.csv").write_text(rows)
-    found, problems = results.read(results.find([str(tmp_path)]))
-    assert not problems
+    found = evidence.records([str(tmp_path)])
+    assert not capsys.readouterr().err
     plain, confident = evidence_arms.experiments(found, tuning=100).values()
     assert list(plain) == [(), ("affine",), ("affine", "channel_weight")]
     assert plain["affine", "channel_weight"]["Random"].epsilon == (0.3, 0.5)
@@ -100,6 +97,40 @@ def test_two_runs_of_one_seed_are_not_one_arm(tmp_path):
     for name, shift in (("a", 1), ("b", 2)):
         flags = {"method": "random", "transforms": "affine:0.3", "augment_shift": shift}
         run_folders.write(tmp_path / name, 0.1, seed=0, split_seed=1, **flags)
-    found, _ = results.read(results.find([str(tmp_path)]))
+    found = evidence.records([str(tmp_path)])
     with pytest.raises(errors.UserError, match="one run of each method, ε and seed"):
         evidence_arms.experiments(found, tuning=100)
+
+
+def test_records_stand_in_for_runs(tmp_path, capsys):
+    described = {
+        "affine": {"method": "random", "transforms": "affine:0.3,channel:0.25", "seed": 100},
+        "worst": {"adversary": "worst_of", "candidates": 8, "transforms": "flow:1e-3", "seed": 2},
+        "none": {"method": "supervised", "seed": 1},
+    }
+    for name, flags in described.items():
+        run_folders.write(tmp_path / "runs" / name, 0.0712, split_seed=3, image_size=8, **flags)
+        rows = "step,seconds,val_error\n10,1,0.25\n20,2,0.125\n"
+        pathlib.Path(tmp_path, "runs", name, "metrics.csv").write_text(rows)
+    found = evidence.records([str(tmp_path / "runs")])
+    # What earlier pages told of a run: no curve.
+    told = evidence_records.Record("svhn", "Random", "affine:0.3", 6, 0, 1, (), (), 8.7)
+    path = str(tmp_path / "records.csv")
+    evidence_records.write(path, [*found, told])
+    again = evidence.records([path])
+    assert sorted(again, key=repr) == sorted([*found, told], key=repr)
+    kept = {record.method: record for record in again if record is not told and record.steps}
+    assert kept["Random"].parts == (("affine", 0.3), ("channel_weight", 0.25))
+    assert kept["worst of 8, paper"].parameters == 128 and kept["Supervised"].parts == ()
+    assert kept["Supervised"].test == 7.12 and kept["Supervised"].validation == (25, 12.5)
+    tables = [
+        evidence.table(arms)
+        for arms in evidence_arms.experiments([*found, told], tuning=100).values()
+    ]
+    same = evidence_arms.experiments(again, tuning=100)
+    assert sorted(map(evidence.table, same.values())) == sorted(tables)
+    assert any("| affine | 6 | Random | 0.3 | – | 8.70 | 1 |" in text for text in tables)
+
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(errors.UserError, match="other.csv is no file of records"):
+        evidence.records([str(tmp_path / "other.csv")])
