@@ -18,6 +18,9 @@ RECORDED = (
     *("network", "iterations", "validate_every", "learning_rate", "seed", "tensorboard"),
 )
 
+#: A flag, and the value of another with which it is not used.
+UNUSED_WITH = {"candidates": ("adversary", "gradient")}
+
 
 def define_flags(registry: flags.FlagValues) -> None:
     """Defines one absl flag per field of `Config`."""
@@ -78,14 +81,16 @@ def of_file(path: str, required=()) -> dict:
 
 
 def to_config(values: dict, given=()) -> table.Config:
-    """Makes a `Config`. Flags that its method does not use are dropped, unless `given`."""
+    """Makes a `Config`. Flags that its method or search does not use are dropped, unless `given`.
+
+    So `--adversary=gradient` can be added to a flagfile with `--candidates=8`.
+    """
     method = values["method"]
+    unused = {n for n, (flag, value) in UNUSED_WITH.items() if values.get(flag) == value}
     if method in table.METHODS:
-        values = {
-            name: None if not table.is_used(name, method) and name not in given else value
-            for name, value in values.items()
-        }
-    return table.Config(**values)
+        unused |= {name for name in values if not table.is_used(name, method)}
+    dropped = dict.fromkeys(unused.difference(given))
+    return table.Config(**values | dropped)
 
 
 def config_of_file(path: str, required=(), **changes) -> table.Config:

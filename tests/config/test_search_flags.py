@@ -5,8 +5,9 @@ import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import errors
-from rat_tf.config import flag_values
+from rat_tf.config import cli, flag_values
 from rat_tf.data import preprocess
+from rat_tf.methods.options import rat
 from rat_tf.training import build, devices, network
 
 
@@ -51,6 +52,15 @@ def test_a_flagfile_may_serve_methods_that_do_not_use_them_all():
     assert used["vat"].adversary == "worst_of" and used["vat"].adversary_scale is None
     assert used["random"].target_threshold == 0.8 and used["random"].adversary is None
     assert used["supervised"].target_threshold is None
+
+
+def test_a_flagfile_with_candidates_may_serve_the_gradient():
+    flagfile = "--flagfile=configs/cpu/svhn1000.cfg"
+    parsed = cli.parse([flagfile, "--adversary=gradient"])
+    assert parsed.config.adversary == "gradient" and parsed.config.candidates == rat.CANDIDATES
+    assert cli.parse([flagfile, "--adversary=both"]).config.candidates == 8
+    with pytest.raises(errors.UserError, match="--candidates: not used by --adversary=gradient"):
+        _ = cli.parse([flagfile, "--adversary=gradient", "--candidates=8"]).config
 
 
 @pytest.mark.parametrize("replicas, share, words", [(2, 0.5, "2 replicas.*12.5"), (1, 0.33, "50")])
