@@ -148,7 +148,8 @@ def steps_figure(path: str, made: dict) -> None:
 
 def _curves(arm: lib.Arm) -> list[dict[int, float]]:
     """Validation errors by step of the runs whose curves were kept, the compared ones first."""
-    for runs in (arm.compared, arm.tuning):
-        if found := [dict(zip(r.steps, r.validation)) for r in runs.get(arm.epsilon, ()) if r.steps]:
-            return found
+    for by_epsilon in (arm.compared, arm.tuning):
+        runs = [run for run in by_epsilon.get(arm.epsilon, ()) if run.steps]
+        if runs:
+            return [dict(zip(run.steps, run.validation)) for run in runs]
     return []

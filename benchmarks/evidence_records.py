@@ -99,7 +99,7 @@ def write(path: str, records: list[Record]) -> None:
 
 def read(path: str) -> list[Record]:
     """The records of a file that `write` wrote."""
-    with open(path, newline="") as file:
+    with open(path, encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
         if lines.fieldnames != _COLUMNS:
             raise errors.UserError(

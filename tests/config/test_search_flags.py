@@ -55,12 +55,13 @@ def test_a_flagfile_may_serve_methods_that_do_not_use_them_all():
 
 
 def test_a_flagfile_with_candidates_may_serve_the_gradient():
-    flagfile = "--flagfile=configs/cpu/svhn1000.cfg"
-    parsed = cli.parse([flagfile, "--adversary=gradient"])
-    assert parsed.config.adversary == "gradient" and parsed.config.candidates == rat.CANDIDATES
-    assert cli.parse([flagfile, "--adversary=both"]).config.candidates == 8
+    def config(*flags):
+        return cli.parse(["--flagfile=configs/cpu/svhn1000.cfg", *flags], training=True).config
+
+    assert config("--adversary=gradient").candidates == rat.CANDIDATES
+    assert config("--adversary=both").candidates == 8
     with pytest.raises(errors.UserError, match="--candidates: not used by --adversary=gradient"):
-        _ = cli.parse([flagfile, "--adversary=gradient", "--candidates=8"]).config
+        config("--adversary=gradient", "--candidates=8")
 
 
 @pytest.mark.parametrize("replicas, share, words", [(2, 0.5, "2 replicas.*12.5"), (1, 0.33, "50")])
