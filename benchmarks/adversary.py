@@ -16,6 +16,7 @@ The table is printed; --output=<name> also writes <name>.csv and the picture <na
 
 from __future__ import annotations
 
+import re
 import tempfile
 
 import rat_tf  # noqa: F401  (first: it sets the environment that TensorFlow reads at its import)
@@ -171,17 +172,45 @@ def costs(network: str, size: int, searches: dict) -> dict[str, dict]:
     return found
 
 
+#: Families of searches in the picture: what their names have, and what of a name labels a point.
+FAMILIES = (
+    ("none, the paper's", r"(?P<label>random|paper.*)"),
+    ("on pooled images", r"(?P<label>.*(half|quarter) size.*)"),
+    ("clean pass without gradient", r"(?P<label>.*), halves apart"),
+    ("worst of k for a share", r"worst of (?P<label>\d+), steepest, share (?P<more>.*)"),
+    ("worst of k, steepest", r"worst of (?P<label>\d+), steepest"),
+    ("worst of k", r"worst of (?P<label>\d+)"),
+    ("k and the gradient", r"both, (?P<label>\d+)"),
+    ("gradient, steepest", r"(steepest, )?(?P<label>.*)"),
+)
+
+
+def family(search: str) -> tuple[str, str]:
+    """The family of a search, and the label of its point."""
+    for title, pattern in FAMILIES:
+        if match := re.fullmatch(pattern, search):
+            return title, " of ".join(match.groupdict().values())
+    raise AssertionError  # the last takes all
+
+
 @canvas.styled
 def picture(path: str, rows: list[dict], title: str) -> None:
     """The KL over random's against the cost of a step."""
     figure, axis = canvas.subplots(figsize=(9, 6))
+    found = {name: [] for name, _ in FAMILIES}
     for row in rows:
-        pooled = "size" in row["search"]
-        x, y = row["per_supervised"], row["kl_per_random"]
-        axis.plot(x, y, "s" if pooled else "o", color="C1" if pooled else "C0")
-        axis.annotate(row["search"], (x, y), (4, 3), textcoords="offset points", fontsize=7)
+        name, label = family(row["search"])
+        found[name].append((row["per_supervised"], row["kl_per_random"], label))
+    colours = ("0.6", *(f"C{i}" for i in range(len(FAMILIES) - 1)))
+    for colour, (name, points) in zip(colours, found.items()):
+        if points:
+            line = "o-" if name in ("worst of k", "worst of k, steepest") else "o"
+            axis.plot(*zip(*(p[:2] for p in points)), line, color=colour, label=name)
+        for x, y, label in points:
+            axis.annotate(label, (x, y), (4, 3), textcoords="offset points", fontsize=6)
     axis.set(xlabel="training step / supervised step", ylabel="KL / KL of random", title=title)
-    axis.margins(x=0.15)
+    axis.margins(x=0.12)
+    axis.legend(fontsize=8)
     canvas.save(figure, path)
 
 
