@@ -11,9 +11,11 @@ picks the preset and the image size:
   most that of the preset.
 
 The number of steps follows from --budget, when the speed of this model on this machine has been
-measured (`training.calibration`). All of that is decided before the run folder is made and recorded
-in its flags.cfg, with the flags that the user gave in environment.json: the same command finds the
-run by these and resumes it with what was recorded, whatever it would choose today.
+measured (`training.calibration`). If it is at least LONG_STEPS, the flags of LONG are added to the
+preset's: in a long run a stronger search is worth its time. All of that is decided before the run
+folder is made and recorded in its flags.cfg, with the flags that the user gave in environment.json:
+the same command finds the run by these and resumes it with what was recorded, whatever it would
+choose today.
 
 With --flagfile there is no preset, and --budget sets only the number of steps.
 """
@@ -27,6 +29,8 @@ from rat_tf import errors, fields
 from rat_tf.config import flag_values, flagfiles, table, training_flags
 
 FOLDER = os.path.join("configs", "folder")
+LONG = os.path.join(FOLDER, "long.cfg")
+LONG_STEPS = 10_000  # between the lengths of the trials in docs/recipes.md
 BUDGET = "30m"  # without --budget
 MULTIPLE = 16  # of image sizes: networks halve them, and so does --adversary_scale
 SAMPLE = 200  # images of a folder whose size is read
@@ -62,16 +66,18 @@ def _of_machine(name: str) -> bool:
     return table.FLAGS[name].metadata["group"] == "Machine"
 
 
-def config(parsed, preset: str = "", side: int = 0) -> table.Config:
+def config(parsed, preset: str = "", side: int = 0, long: bool = False) -> table.Config:
     """The config of a command line with a preset; without one, that of its own flagfiles.
 
-    `side` is that of the images, 0 if it is unknown. The number of steps is PLACEHOLDER where it
-    is to be measured, so that it can be divided by validations.
+    `side` is that of the images, 0 if it is unknown; `long` adds the flags of LONG. The number of
+    steps is PLACEHOLDER where it is to be measured, so that it can be divided by validations.
     """
     values = dict(parsed.values)
     if preset:
         ours = {n: v for n, v in values.items() if n in parsed.given}
-        values = {**flag_values.of_file(preset), "budget": BUDGET, "iterations": PLACEHOLDER}
+        files = [f"--flagfile={path}" for path in (preset, *([LONG] if long else []))]
+        values = flag_values.of_arguments(files)
+        values |= {"budget": BUDGET, "iterations": PLACEHOLDER}
         if side:
             values["image_size"] = min(fitting(side), values["image_size"])
         values |= ours

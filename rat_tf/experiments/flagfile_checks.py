@@ -20,13 +20,13 @@ from rat_tf.transforms import spec
 BATCH = 4
 SHAPES = {"digits": (8, 8, 1)}  # all others: 32x32 RGB
 CLASSES = {"cifar100": 100}
-SHARED = "shared.cfg"  # included by rows, not an experiment itself
+PARTS = ("shared.cfg", "long.cfg")  # of other flagfiles, not experiments themselves
 
 
 def files() -> list[str]:
     """Every flagfile that describes an experiment, in the current folder or the package."""
     found = flagfiles.names("." if os.path.isdir("configs") else flagfiles.root())
-    return [path for path in found if os.path.basename(path) != SHARED]
+    return [path for path in found if os.path.basename(path) not in PARTS]
 
 
 def problems(path: str, step: bool = True, **changes) -> list[str]:

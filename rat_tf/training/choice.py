@@ -25,6 +25,8 @@ class Choice:
     parsed: cli.Parsed
     config: config_lib.Config
     given: dict | None = None  # to be recorded; None without a recipe
+    preset: str = ""  # of the images and this machine; empty without one
+    side: int = 0  # of the images, as far as it matters for the preset
 
     def fit_to_images(self) -> config_lib.Config:
         """The config of a new run: with the preset for its images and this machine."""
@@ -33,10 +35,13 @@ class Choice:
         import tensorflow as tf
 
         device = "gpu" if tf.config.list_physical_devices("GPU") else "cpu"
-        side = _side(self.parsed, self.config)
-        preset = recipe.pick(device, side, self.parsed.values["budget"])
-        found = recipe.config(self.parsed, preset, side)
-        print(f"preset   {preset}; the flags that you give win over it", flush=True)
+        self.side = _side(self.parsed, self.config)
+        self.preset = recipe.pick(device, self.side, self.parsed.values["budget"])
+        print(f"preset   {self.preset}; the flags that you give win over it", flush=True)
+        return self._of_preset()
+
+    def _of_preset(self, long: bool = False) -> config_lib.Config:
+        found = recipe.config(self.parsed, self.preset, self.side, long)
         return dataclasses.replace(found, run_dir=self.config.run_dir)
 
     def fit_to_time(self, config, images: data.Data, strategy, began: float):
@@ -50,10 +55,18 @@ class Choice:
             )
         from rat_tf.training import calibration, progress
 
-        speed = calibration.measure(config, images, strategy)
-        bounded = not self.parsed.values["budget"]
-        left = training_flags.seconds(config.budget) - (time.monotonic() - began)
-        config = calibration.fit_to(config, images, speed, left, bounded)
+        def fitted(config):
+            speed = calibration.measure(config, images, strategy)
+            bounded = not self.parsed.values["budget"]
+            left = training_flags.seconds(config.budget) - (time.monotonic() - began)
+            return speed, calibration.fit_to(config, images, speed, left, bounded)
+
+        speed, config = fitted(config)
+        long = self.preset and config.iterations >= recipe.LONG_STEPS
+        if long and config.options.searches:
+            steps = f"{config.iterations:,} steps"
+            print(f"preset   {recipe.LONG}, too: {steps} leave time for its search", flush=True)
+            speed, config = fitted(self._of_preset(long=True))
         if config.iterations < calibration.FEW:
             print(
                 f"warning: {config.iterations} steps are few; a longer --budget, a smaller "

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import time
 import types
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import errors, train
-from rat_tf.config import cli
+from rat_tf.config import cli, recipe
 from rat_tf.training import calibration, choice, run_folder
 from tests import runs
 
@@ -139,6 +140,37 @@ def test_the_time_of_a_test_set_does_not_follow_from_two_validation_images(monke
     assert speed.evaluation(range(150)) == pytest.approx(0.45, rel=0.01)
     assert speed.evaluation(range(2)) == pytest.approx(0.302, rel=0.01)
     assert speed.evaluation(()) == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "preset", "found"),
+    [
+        # 600 s of 0.1 s a step; the strong search takes 0.25 s.
+        (["--budget=10m"], 5000, (2, 0.5, "affine:0.2", True)),
+        (["--budget=1h"], 35_000, (8, 1.0, "affine:0.15", False)),
+        (["--budget=1h", "--transforms=noise:1"], 35_000, (8, 1.0, "noise:1", False)),
+        (["--budget=1h", "--candidates=3"], 35_000, (3, 1.0, "affine:0.15", False)),
+        (["--budget=1h", "--method=random"], 35_000, (None, None, "affine:0.2", True)),
+    ],
+)
+def test_a_long_run_has_the_strong_search(flags, preset, found, here, capsys, monkeypatch):
+    measured = []
+
+    def measure(config, images, strategy):
+        measured.append(config)
+        strong = (config.candidates or 0) > 2 and config.adversary_share == 1
+        return calibration.Speed(step=0.25 if strong else 0.1, evaluated=0.0, setup=0.0)
+
+    monkeypatch.setattr(calibration, "measure", measure)
+    images = types.SimpleNamespace(labeled=range(10), unlabeled=range(9), validation=(), test=())
+    run = choice.of(cli.parse(["--dataset=digits", "--labels=20", *flags], training=True))
+    config, _ = run.fit_to_time(run.fit_to_images(), images, None, time.monotonic())
+    search = (config.candidates, config.adversary_share, str(config.transforms))
+    assert (*search, config.epsilon_rampup > 0) == found
+    long = preset >= recipe.LONG_STEPS and config.method == "rat"
+    assert len(measured) == 1 + long and config.run_dir == run.config.run_dir
+    assert ("configs/folder/long.cfg, too" in capsys.readouterr().out) == long
+    assert preset * (0.4 if long else 1) == pytest.approx(config.iterations, rel=0.2)
 
 
 def test_a_run_with_a_budget_is_the_run_that_its_flags_describe(here, capsys, monkeypatch):
