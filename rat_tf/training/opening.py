@@ -21,12 +21,12 @@ def of_data(images: data.Data) -> str:
 
 def of_model(config: config_lib.Config, images: data.Data, model: base.Method, strategy) -> str:
     """The lines of method, augmentation, network and device."""
-    used = config.used_transforms
+    method = [config.method, config.used_transforms, config.options.search_words]
     weights = sum(int(tf.size(w)) for w in model.network.trainable_variables)
     task = f"{len(images.class_names)} classes, {'×'.join(map(str, images.labeled.image_shape))}"
     return "\n".join(
         [
-            f"method   {config.method}{'' if used is None else f', {used}'}",
+            f"method   {', '.join(str(part) for part in method if part)}",
             f"augment  {_augmentation(config)}",
             f"network  {config.network}, {weights:,} parameters; {task}",
             f"device   {_devices(strategy)}",

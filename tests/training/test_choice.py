@@ -146,11 +146,11 @@ def test_the_time_of_a_test_set_does_not_follow_from_two_validation_images(monke
     ("flags", "preset", "found"),
     [
         # 600 s of 0.1 s a step; the strong search takes 0.25 s.
-        (["--budget=10m"], 5000, (2, 0.5, "affine:0.2", True)),
-        (["--budget=1h"], 35_000, (8, 1.0, "affine:0.15", False)),
-        (["--budget=1h", "--transforms=noise:1"], 35_000, (8, 1.0, "noise:1", False)),
-        (["--budget=1h", "--candidates=3"], 35_000, (3, 1.0, "affine:0.15", False)),
-        (["--budget=1h", "--method=random"], 35_000, (None, None, "affine:0.2", True)),
+        (["--budget=10m"], 5000, (1, "paper", "affine:0.3")),
+        (["--budget=1h"], 35_000, (8, "steepest", "affine:0.15")),
+        (["--budget=1h", "--transforms=noise:1"], 35_000, (8, "steepest", "noise:1")),
+        (["--budget=1h", "--candidates=3"], 35_000, (3, "steepest", "affine:0.15")),
+        (["--budget=1h", "--method=random"], 35_000, (None, None, "affine:0.3")),
     ],
 )
 def test_a_long_run_has_the_strong_search(flags, preset, found, here, capsys, monkeypatch):
@@ -158,15 +158,15 @@ def test_a_long_run_has_the_strong_search(flags, preset, found, here, capsys, mo
 
     def measure(config, images, strategy):
         measured.append(config)
-        strong = (config.candidates or 0) > 2 and config.adversary_share == 1
-        return calibration.Speed(step=0.25 if strong else 0.1, evaluated=0.0, setup=0.0)
+        return calibration.Speed(
+            step=0.25 if (config.candidates or 1) > 1 else 0.1, evaluated=0.0, setup=0.0
+        )
 
     monkeypatch.setattr(calibration, "measure", measure)
     images = types.SimpleNamespace(labeled=range(10), unlabeled=range(9), validation=(), test=())
     run = choice.of(cli.parse(["--dataset=digits", "--labels=20", *flags], training=True))
     config, _ = run.fit_to_time(run.fit_to_images(), images, None, time.monotonic())
-    search = (config.candidates, config.adversary_share, str(config.transforms))
-    assert (*search, config.epsilon_rampup > 0) == found
+    assert (config.candidates, config.ascent, str(config.transforms)) == found
     long = preset >= recipe.LONG_STEPS and config.method == "rat"
     assert len(measured) == 1 + long and config.run_dir == run.config.run_dir
     assert ("configs/folder/long.cfg, too" in capsys.readouterr().out) == long

@@ -93,6 +93,11 @@ class Options:
         return ""
 
     @property
+    def search_words(self) -> str:
+        """The search in a few words; empty without one, and for Algorithm 1."""
+        return ""
+
+    @property
     def model_path(self) -> str:
         """`model`, or another class if the options need one."""
         return self.model

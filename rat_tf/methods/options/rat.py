@@ -157,6 +157,18 @@ class Searching(Transforming):
         more = [f"--power_iterations={self.power_iterations + 1}", "larger ε in --transforms"]
         return " or ".join(flags or more)
 
+    @property
+    def search_words(self):
+        if self.adversary == "gradient":
+            return ""
+        words = f"worst of {self.candidates}"
+        if self.adversary == "both":
+            words += ", the gradient's among them"
+        elif self.candidates == 1:
+            return "no search"  # the one candidate is random
+        share = f" for {self.adversary_share:.0%} of the images"
+        return words + (share if self.adversary_share < 1 else "")
+
     def clashes(self):
         yield from super().clashes()
         if self.adversary == "gradient" and self.candidates != CANDIDATES:
