@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import divergences
-from rat_tf.transforms import base, composite, sampling, spec
+from rat_tf.transforms import composite, sampling, spec
 
 Xi = spec.Xi
 PAPER_XI = Xi(1e-6)
@@ -54,7 +54,7 @@ def search(
       images: [B, H, W, C]; these and the next two may be NumPy arrays.
       clean_logits: [B, classes], of p(y|x).
       direction: offsets of norm 1, as `transform.random_direction` draws them.
-      epsilons: the current, ramped ε⁽ⁱ⁾, each a number or one for every image, [B].
+      epsilons: the current, ramped ε⁽ⁱ⁾.
 
     Returns: offsets that are constants to any outer tape.
     """
@@ -138,11 +138,11 @@ class Search:
             return self._pooled(transform, logits, images, clean_logits, directions, epsilons)
 
         def some(values):
-            return [tf.gather(v, rows) if len(np.shape(v)) else v for v in values]
+            return [tf.gather(v, rows) for v in values]
 
         found = self._pooled(
             transform, logits, *some([images, clean_logits]), lambda i: some(directions(i)),
-            some(epsilons),
+            epsilons,
         )  # fmt: skip
         # Where each image's row is in those that were found, followed by random ones for all.
         place = len(rows) + np.arange(images.shape[0])
@@ -219,8 +219,4 @@ def searched(count: int, share: float) -> np.ndarray:
 
 
 def _scaled(factors, direction) -> list[tf.Tensor]:
-    """Directions times numbers, each one for all images or one for every image, [B]."""
-    return [
-        (base.per_image(factor, v) if len(np.shape(factor)) else factor) * v
-        for factor, v in zip(factors, direction)
-    ]
+    return [factor * v for factor, v in zip(factors, direction)]

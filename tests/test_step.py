@@ -27,7 +27,6 @@ OPTIONS = {
         "candidates": 2,
         "adversary_scale": 0.5,
         "adversary_share": 0.5,
-        "epsilon_draw": "uniform",
         "target_threshold": 0.5,
     },
 }

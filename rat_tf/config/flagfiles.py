@@ -10,6 +10,8 @@ import re
 
 from rat_tf import errors
 
+#: Flags of earlier versions, and the values with which they did nothing: flags.cfg has these.
+DROPPED = {"epsilon_draw": "fixed", "entropy_rampup": "0", "kl_cap": "0.0"}
 MAX_DEPTH = 50  # of flagfiles that include each other
 
 
@@ -80,11 +82,21 @@ def _include(name: str, including: tuple[str, ...]) -> list[str]:
         if line.startswith(("--flagfile=", "-flagfile=")):
             flags += _include(line.partition("=")[2], (*including, path))
         elif re.match(r"--?(?!flagfile(\s|$))\w", line):
-            flags.append(line)
+            flags += [line] if _is_known(line, path) else []
         else:
             expected = "a flag such as --seed=1 or --flagfile=<file>"
             raise errors.UserError(f"{path}, line {number}: expected {expected}, got {line!r}")
     return flags
+
+
+def _is_known(line: str, path: str) -> bool:
+    """False for a flag of an earlier version that did nothing; one that did is an error."""
+    name, _, value = line.lstrip("-").partition("=")
+    if name in DROPPED and value != DROPPED[name]:
+        raise errors.UserError(
+            f"{path}: --{name}: this version has no such flag (0.2.0 has), got {value!r}"
+        )
+    return name not in DROPPED
 
 
 def _lines(path: str) -> list[tuple[int, str]]:

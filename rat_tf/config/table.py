@@ -209,7 +209,6 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
 BEYOND = {
     "consistency_rampup": "λ stays below --consistency",
     "epsilon_rampup": "ε stays below that of --transforms",
-    "entropy_rampup": "the weight of the entropy stays below --entropy_multiplier",
     "decay_at": "the learning rate never decays",
 }
 

@@ -23,13 +23,10 @@ VAT_AND_RAT = {
 #: What the paper has none of: the search is Algorithm 1 for all images at full size.
 SEARCH = {"adversary": "gradient", "adversary_share": 1.0}
 UNCHANGED = {
-    "epsilon_draw": "fixed",
-    "entropy_rampup": 0,
     "separate_statistics": False,
     "target": "student",
     "target_temperature": 1.0,
     "target_threshold": 0.0,
-    "kl_cap": 0.0,
 }
 NOISE = {"cifar10": 6.0, "svhn": 1.0}
 

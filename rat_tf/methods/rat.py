@@ -31,12 +31,11 @@ class RAT(base.SemiSupervised):
     augmentation or dropout, else 0.1 ε.
 
     Beyond the paper: other searches (`adversary_kind`, `candidates`, `adversary_scale`,
-    `adversary_share`, see `adversary.Search`); a radius drawn from (0, ε⁽ⁱ⁾] for each image; a ramp
-    of the entropy term; and of the KL another `target`, its temperature, a threshold of its
-    confidence, and a cap. With `separate_statistics` labelled and unlabelled images have a clean
-    pass each, of which the second needs no backward pass: without the entropy term it only gives
-    the target. It is the one that moves the running statistics, as there are far more unlabelled
-    images to take them from.
+    `adversary_share`, see `adversary.Search`); and of the KL another `target`, its temperature and
+    a threshold of its confidence. With `separate_statistics` labelled and unlabelled images have a
+    clean pass each, of which the second needs no backward pass: without the entropy term it only
+    gives the target. It is the one that moves the running statistics, as there are far more
+    unlabelled images to take them from.
     """
 
     defaults = options.RAT
@@ -56,11 +55,8 @@ class RAT(base.SemiSupervised):
         adversary_scale: float = options.RAT.adversary_scale,
         adversary_share: float = options.RAT.adversary_share,
         epsilon_rampup: int = options.RAT.epsilon_rampup,
-        epsilon_draw: str = options.RAT.epsilon_draw,
         entropy_multiplier: float = options.RAT.entropy_multiplier,
-        entropy_rampup: int = options.RAT.entropy_rampup,
         kl_direction: str = options.RAT.kl_direction,
-        kl_cap: float = options.RAT.kl_cap,
         target: str = options.RAT.target,
         target_temperature: float = options.RAT.target_temperature,
         target_threshold: float = options.RAT.target_threshold,
@@ -84,11 +80,8 @@ class RAT(base.SemiSupervised):
             ascent=ascent,
         )
         self.epsilon_rampup = epsilon_rampup
-        self.epsilon_draw = epsilon_draw
         self.entropy_multiplier = entropy_multiplier
-        self.entropy_rampup = entropy_rampup
         self.kl_direction = kl_direction
-        self.kl_cap = kl_cap
         self.target = target
         self.target_temperature = target_temperature
         self.target_threshold = target_threshold
@@ -126,9 +119,7 @@ class RAT(base.SemiSupervised):
         return target if self.target_temperature == 1 else target / self.target_temperature
 
     def limited(self, kl, target) -> tf.Tensor:
-        """The KL of each image, [B]: up to the cap, and 0 where the target is not sure enough."""
-        if self.kl_cap:
-            kl = tf.minimum(kl, self.kl_cap)
+        """The KL of each image, [B]: 0 where the target is not sure enough."""
         if self.target_threshold:
             confidence = tf.reduce_max(base.softmax(target), axis=-1)
             kl *= tf.cast(confidence >= self.target_threshold, kl.dtype)
@@ -144,9 +135,8 @@ class RAT(base.SemiSupervised):
         cross_entropy, kl = tf.reduce_mean(cross_entropy), tf.reduce_mean(kl)
         entropy = tf.reduce_mean(divergences.entropy(clean))
         weight = self.weight(step)
-        multiplier = self.entropy_multiplier * schedules.rampup(step, self.entropy_rampup)
         flipped = tf.argmax(moved, axis=-1) != tf.argmax(target, axis=-1)
-        return cross_entropy + weight * kl + multiplier * entropy, {
+        return cross_entropy + weight * kl + self.entropy_multiplier * entropy, {
             "cross_entropy": cross_entropy,
             "kl": kl,
             "entropy": entropy,
@@ -161,19 +151,10 @@ class RAT(base.SemiSupervised):
         ramp = schedules.rampup(step, self.epsilon_rampup)
         return [t.epsilon * ramp for t in self.transform.transforms]
 
-    def radii(self, step, rows) -> list[tf.Tensor]:
-        """‖φ⁽ⁱ⁾ - φ_id⁽ⁱ⁾‖: ε⁽ⁱ⁾(t), or a number from (0, ε⁽ⁱ⁾(t)] for each image, [B]."""
-        epsilons = self.epsilons(step)
-        if self.epsilon_draw == "fixed":
-            return epsilons
-        shape, seed = [rows.total, len(epsilons)], draws.seed_for(self.seed, step, "radius")
-        drawn = rows(1 - draws.uniform(shape, seed))
-        return [epsilon * drawn[:, i] for i, epsilon in enumerate(epsilons)]
-
     def offsets(self, images, clean_logits, step, search: bool) -> adversary.Found:
         """The offsets of this step for `images` [B, H, W, C]: adversarial, or random."""
         rows = draws.Rows(images.shape[0])
-        epsilons = self.radii(step, rows)
+        epsilons = self.epsilons(step)
 
         @functools.cache  # candidates are asked for more than once
         def directions(candidate):

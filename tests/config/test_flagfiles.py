@@ -80,6 +80,15 @@ def test_only_configs_is_looked_for_in_the_package(folder):
             flagfiles.find(path)
 
 
+def test_flags_of_earlier_versions_that_did_nothing_are_passed_over(folder):
+    """Runs of 0.2.0 have them in their flags.cfg."""
+    (folder / "old.cfg").write_text("--seed=1\n--kl_cap=0.0\n--epsilon_draw=fixed\n--labels=3\n")
+    assert flagfiles.expand(["--flagfile=old.cfg"])[0] == ["--seed=1", "--labels=3"]
+    (folder / "old.cfg").write_text("--seed=1\n--kl_cap=2.0\n")
+    with pytest.raises(errors.UserError, match="old.cfg: --kl_cap: this version has no such.*2.0"):
+        flagfiles.expand(["--flagfile=old.cfg"])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -25,8 +25,6 @@ from rat_tf.training import build, devices, network
         ({"target": "teacher"}, ["--ema_decay", "> 0", "--target=teacher"]),
         ({"target_threshold": 1.0}, ["--target_threshold", "[0, 1)"]),
         ({"target_temperature": 0.0}, ["--target_temperature", "> 0"]),
-        ({"kl_cap": -1.0}, ["--kl_cap", ">= 0"]),
-        ({"epsilon_draw": "normal"}, ["--epsilon_draw", "fixed, uniform"]),
         ({"separate_statistics": True}, ["--entropy_multiplier", "must be 0", "0.06"]),
         ({"class_weights": "balanced", "mixup": True}, ["--class_weights", "mixed labels"]),
         ({"class_weights": "balanced", "method": "mixmatch"}, ["--class_weights", "mixed"]),

@@ -136,7 +136,6 @@ def test_ranges_of_steps_are_whole():
     [
         ({"iterations": 1000, "validate_every": 100}, ["consistency_rampup=200000", "decay_at"]),
         ({"epsilon_rampup": 600_000}, ["ε stays below", "--epsilon_rampup=40%"]),
-        ({"entropy_rampup": 600_000}, ["the weight of the entropy"]),
         ({}, []),
         ({"method": "supervised"}, []),
     ],

@@ -10,7 +10,6 @@ from rat_tf.methods.options import base, targets
 from rat_tf.transforms import spec
 
 KL_DIRECTIONS = ("clean_adversarial", "adversarial_clean")
-EPSILON_DRAWS = ("fixed", "uniform")
 MIXUP_ALPHA = 0.75
 CANDIDATES = 4
 
@@ -42,18 +41,8 @@ class Transforming(Mixing, targets.Targeting):
     epsilon_rampup: fields.Steps = fields.steps(
         0, "Steps over which ε ramps up (paper: 400000); 0: no ε-rampup."
     )
-    epsilon_draw: str = fields.flag(
-        EPSILON_DRAWS[0],
-        "The norm of transformations: ε (fixed, the paper's), or drawn from (0, ε] for each image "
-        "and transformation (uniform).",
-        choices=EPSILON_DRAWS,
-    )
     entropy_multiplier: float = fields.flag(
         0.06, "Weight of the entropy of unlabelled predictions.", fields.at_least(0)
-    )
-    entropy_rampup: fields.Steps = fields.steps(
-        0,
-        "Steps over which the weight of the entropy ramps up, like λ; 0: no ramp, as in the paper.",
     )
     separate_statistics: bool = fields.flag(
         False,
@@ -95,9 +84,7 @@ class Transforming(Mixing, targets.Targeting):
             **super().arguments(),
             "search": self.searches,
             "epsilon_rampup": self.epsilon_rampup,
-            "epsilon_draw": self.epsilon_draw,
             "entropy_multiplier": self.entropy_multiplier,
-            "entropy_rampup": self.entropy_rampup,
             "separate_statistics": self.separate_statistics,
             "kl_direction": self.kl_direction,
         }

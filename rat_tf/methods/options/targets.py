@@ -1,4 +1,4 @@
-"""Targets of the KL on unlabelled images: temperature, threshold, cap. Not in the paper."""
+"""Targets of the KL on unlabelled images: temperature and threshold. Not in the paper."""
 
 from __future__ import annotations
 
@@ -31,11 +31,6 @@ class Targeting(base.SemiSupervised):
         "Not in the paper.",
         fields.fraction,
     )
-    kl_cap: float = fields.flag(
-        0.0,
-        "Maximum KL of an image in nats, without gradient above; 0: no maximum. Not in the paper.",
-        fields.at_least(0),
-    )
 
     def clashes(self):
         yield from super().clashes()
@@ -48,5 +43,4 @@ class Targeting(base.SemiSupervised):
             "target": self.target,
             "target_temperature": self.target_temperature,
             "target_threshold": self.target_threshold,
-            "kl_cap": self.kl_cap,
         }
