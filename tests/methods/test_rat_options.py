@@ -176,6 +176,18 @@ def test_two_replicas_find_the_offsets_of_one(two_replicas):
         assert np.abs(expected).max() > 0.1 / expected[0].size
 
 
+def test_the_worst_of_one_is_random():
+    """The presets for short runs: the same transformations as Random's, bit for bit."""
+    found = []
+    for options in ({"search": False}, {"adversary_kind": "worst_of", "candidates": 1}):
+        model = test_rat.build(Tiny(), augment.Augmentation(1, False, 0.0, "image"), **options)
+        model(UNLABELED)
+        images = tf.constant(PIXELS[1])
+        found.append(model.transformed(images, model.network(images), tf.constant(7))[0])
+    np.testing.assert_array_equal(*found)
+    assert np.abs(found[0] - PIXELS[1]).max() > 0.01
+
+
 def test_mixup_has_the_same_target():
     """A sharper teacher and a threshold, where nothing is mixed: that of RAT."""
     options = {"target": "teacher", "target_temperature": 0.5, "target_threshold": 0.5}
