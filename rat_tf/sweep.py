@@ -1,6 +1,6 @@
 """Trains many runs: every combination of some flags, or a whole table of the paper.
 
-    python -m rat_tf.sweep --flagfile=configs/digits50.cfg --vary="method=rat|vat" --seeds=5
+    python -m rat_tf.sweep --flagfile=configs/digits50.cfg --vary="method=rat|random" --seeds=5
     python -m rat_tf.sweep --flagfile=… --vary="labels=20|50; transforms=noise:1|noise:1,affine:0.3"
     python -m rat_tf.sweep --paper=table5 --dataset=svhn --seeds=5 --data_dir=…
 

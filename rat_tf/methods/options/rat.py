@@ -105,7 +105,9 @@ class Searching(Transforming):
         spec.ADVERSARIES[0],
         "How to search: gradient (the paper's Algorithm 1); worst_of: for each image the one of "
         "--candidates random transformations with the largest KL (does not use --xi and "
-        "--power_iterations); both: the gradient's is one of the candidates.",
+        "--power_iterations); both: the gradient's is one of the candidates. Candidates are the "
+        "stronger search for channel_weight and affine, gradients for transformations with more "
+        "parameters.",
         choices=spec.ADVERSARIES,
     )
     candidates: int = fields.flag(
