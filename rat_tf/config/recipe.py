@@ -30,7 +30,7 @@ from rat_tf.config import flag_values, flagfiles, table, training_flags
 
 FOLDER = os.path.join("configs", "folder")
 LONG = os.path.join(FOLDER, "long.cfg")
-LONG_STEPS = 10_000  # between the lengths of the trials in docs/recipes.md
+LONG_STEPS = 30_000  # the search is ahead in the same time: docs/recipes.md
 BUDGET = "30m"  # without --budget
 MULTIPLE = 16  # of image sizes: networks halve them, and so does --adversary_scale
 SAMPLE = 200  # images of a folder whose size is read
