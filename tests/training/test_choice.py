@@ -159,7 +159,7 @@ def test_a_long_run_has_the_strong_search(flags, preset, found, here, capsys, mo
     def measure(config, images, strategy):
         measured.append(config)
         return calibration.Speed(
-            step=0.25 if (config.candidates or 1) > 1 else 0.1, evaluated=0.0, setup=0.0
+            step=0.25 if config.ascent == "steepest" else 0.1, evaluated=0.0, setup=0.0
         )
 
     monkeypatch.setattr(calibration, "measure", measure)
