@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks import evidence_arms as lib
 from rat_tf.plots import canvas
 
-COLOURS = {"Supervised": "0.5", lib.RANDOM: "C0", "VAT": "C1", "RAT": "C3"}
+COLOURS = {"Supervised": "0.5", "MixMatch": "0.2", lib.RANDOM: "C0", "VAT": "C1", "RAT": "C3"}
 OTHERS = ("C2", "C4", "C5", "C6")  # of other searches, in their order
 
 
@@ -27,13 +27,18 @@ def _grid(panels: list[tuple[str, lib.Names, dict[str, lib.Arm]]]) -> tuple:
     size = (max(9, 3.2 * columns), 3 * rows) if len(panels) > 2 else (9, 4)
     figure, axes = canvas.subplots(rows, columns, figsize=size, squeeze=False)
     for axis, (title, names, _) in zip(axes.flat, panels):
-        start, *end = title.rsplit(", ", maxsplit=2)  # in two lines, as panels are narrow
-        axis.set_title(f"{lib.joined(names)}\n{start},\n{', '.join(end)}", fontsize="small")
+        axis.set_title(f"{lib.joined(names)}\n{_lines(title)}", fontsize="small")
     for line in axes:
         line[0].set_ylabel("validation error, %")
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     return figure, [(axis, arms) for axis, (_, _, arms) in zip(axes.flat, panels)]
+
+
+def _lines(title: str) -> str:
+    """The title of an experiment in two lines, as panels are narrow."""
+    start, *end = title.rsplit(", ", maxsplit=2)
+    return f"{start},\n{', '.join(end)}"
 
 
 @canvas.styled
@@ -71,18 +76,25 @@ def epsilon_figure(path: str, made: dict) -> None:
 
 @canvas.styled
 def errors_figure(path: str, made: dict) -> None:
-    """Test errors of all seeds at the chosen ε; a line joins what shares seed and split."""
+    """Test errors of all seeds at the chosen ε; a line joins what shares seed and split.
+
+    Of experiments that compare: with one arm there is nothing to see.
+    """
     shown = {
         title: [n for n, arms in found.items() if any(a.errors for a in arms.values())]
         for title, found in made.items()
+        if sum(bool(arm.errors) for arms in found.values() for arm in arms.values()) > 1
     }
-    shown = {title: names for title, names in shown.items() if names}
     if not shown:
         return
     colours = _colours(made)
     widths = [len(names) for names in shown.values()]
     figure, axes = canvas.subplots(
-        1, len(shown), figsize=(2 + 1.3 * sum(widths), 4.5), squeeze=False, width_ratios=widths
+        1,
+        len(shown),
+        figsize=(2 + sum(max(1.3 * width, 2.4) for width in widths), 4.5),
+        squeeze=False,
+        width_ratios=[max(1.3 * width, 2.4) for width in widths],
     )
     for axis, (title, names) in zip(axes[0], shown.items()):
         for place, name in enumerate(names):
@@ -100,8 +112,8 @@ def errors_figure(path: str, made: dict) -> None:
                 axis.plot([x - 0.1, x + 0.1], [np.mean(errors)] * 2, color=colour, label=method)
         labels = [" +\n".join(each) or "no consistency" for each in names]
         axis.set_xticks(np.arange(len(names)) + 0.12, labels, fontsize=8)
-        axis.set(title=title, ylabel="test error, %")
-        axis.title.set_fontsize(8)
+        axis.set(ylabel="test error, %")
+        axis.set_title(_lines(title), fontsize=8)
         axis.set_ylim(bottom=0)
         axis.grid(visible=False, axis="x")
         axis.legend(*_once(axis))
