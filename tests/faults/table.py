@@ -72,7 +72,7 @@ FLAGS = {
     "--adversary_scale=0.3": "--adversary_scale: expected 1, 0.5 or 0.25",
     "--adversary_share=0": "--adversary_share: expected",
     "--mixup_alpha=1": "--mixup_alpha: not used without --mixup",
-    "--evaluate=teacher": "--ema_decay: must be > 0",
+    "--evaluate=teacher --ema_decay=0": "--ema_decay: must be > 0",
     "--mixed_precision=float8": "--mixed_precision: expected one of",
     "--strategy=tpu": "--strategy: expected one of",
     "--consistency_rampup=140%": "--consistency_rampup: expected .* share",
