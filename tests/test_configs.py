@@ -56,7 +56,9 @@ def test_the_digits_state_the_error_of_the_readme():
     readme = (ROOT / "README.md").read_text()
     promise = (ROOT / "configs/digits50.cfg").read_text()
     for method in ("supervised", "RAT"):
-        (row,) = re.findall(rf"^\| {method} \|((?: [\d.]* \|){{10}}) (.*) \|$", readme, re.MULTILINE)
+        (row,) = re.findall(
+            rf"^\| {method} \|((?: [\d.]* \|){{10}}) (.*) \|$", readme, re.MULTILINE
+        )
         errors = [float(error) for error in re.findall(r"[\d.]+", row[0])]
         assert row[1] == f"{np.mean(errors):.1f} ± {np.std(errors, ddof=1):.1f}"
         assert f"{row[1]} %" in promise
