@@ -6,7 +6,7 @@ compared by their test errors, in pairs of one seed and split (t-test for paired
 Welch's t-test. An experiment is what runs share besides method, ε and seeds.
 
 --runs are folders of runs or files of records; --record=<file> writes such a file with all of them,
-so that `--runs=docs/evidence.csv` makes the tables and figures of the page without any training.
+so that tables and figures can be made again from docs/evidence.csv without any training.
 
 Prints the tables in Markdown; --output=<folder> also draws evidence_epsilon.png (validation error
 of the tuning runs against ε), evidence_errors.png (test errors of all seeds) and evidence_steps.png

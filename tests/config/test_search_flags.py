@@ -52,6 +52,25 @@ def test_a_flagfile_may_serve_methods_that_do_not_use_them_all():
     assert used["supervised"].target_threshold is None
 
 
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({}, ""),  # Algorithm 1
+        ({"method": "random"}, ""),
+        ({"method": "supervised"}, ""),
+        ({"adversary": "worst_of", "candidates": 1}, "no search"),
+        ({"adversary": "worst_of", "candidates": 8}, "worst of 8"),
+        ({"adversary": "both", "candidates": 2}, "worst of 2, the gradient's among them"),
+        (
+            {"adversary": "worst_of", "candidates": 4, "adversary_share": 0.5},
+            "worst of 4 for 50% of the images",
+        ),
+    ],
+)
+def test_a_run_says_how_it_searches(flags, words):
+    assert config_lib.Config(**flags).options.search_words == words
+
+
 def test_a_flagfile_with_candidates_may_serve_the_gradient():
     def config(*flags):
         return cli.parse(["--flagfile=configs/cpu/svhn1000.cfg", *flags], training=True).config
