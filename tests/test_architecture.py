@@ -1,4 +1,4 @@
-"""The rooms of docs/architecture.md: who may import whom, and how large they may grow."""
+"""The packages of docs/architecture.md: who may import whom, and how large they may grow."""
 
 import graphlib
 import pathlib
@@ -13,7 +13,7 @@ MOST_FILES = 18
 MOST_LINES = 300
 
 
-def test_every_room_imports_only_what_it_may():
+def test_every_package_imports_only_what_it_may():
     # In a process of its own: the linter takes over the logging and the output of pytest's.
     code = "from importlinter import cli; cli.lint_imports_command()"
     command = [sys.executable, "-c", code, "--no-cache", "--no-logo"]

@@ -55,6 +55,7 @@ class Parsed:
     values: dict  # of the training flags, if the command has them
     flagfiles: tuple[str, ...]  # as given on the command line
     given: tuple[str, ...]  # names of the flags on the command line, without those in flagfiles
+    written: tuple[str, ...]  # those in flagfiles, too
     rest: tuple[str, ...]  # positional arguments
 
     def __getattr__(self, name: str):
@@ -99,6 +100,7 @@ def parse(arguments, own=NoFlags, training: bool = False, positional: bool = Fal
         values=flag_values.of_flags(registry) if training else {},
         flagfiles=tuple(names),
         given=_given(registry, ours),
+        written=_given(registry, [*of_files, *ours]),
         rest=tuple(rest),
     )
 

@@ -53,6 +53,22 @@ def measures(parsed) -> bool:
     return (applies(parsed) or by_budget) and "iterations" not in parsed.given
 
 
+def check_steps(parsed) -> None:
+    """Refuses a preset as --flagfile without a number of steps: its --budget is not a time to train.
+
+    Without this it would train for the 500,000 steps of the paper.
+    """
+    if {"budget", "iterations"} & set(parsed.given) or "iterations" in parsed.written:
+        return
+    least = parsed.values["budget"]
+    if parsed.flagfiles and least not in ("", training_flags.NO_BUDGET):
+        raise errors.UserError(
+            f"--flagfile={' --flagfile='.join(parsed.flagfiles)}: this is a preset, and its "
+            f"--budget={least} only says for which times it is chosen; expected --budget=<time> "
+            "or --iterations=<steps> besides"
+        )
+
+
 def given(parsed) -> dict[str, str]:
     """The flags by which a command finds its run again, as texts."""
     values = {n: parsed.values[n] for n in parsed.given if n in table.FLAGS}

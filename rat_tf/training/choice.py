@@ -79,6 +79,7 @@ class Choice:
 
 def of(parsed: cli.Parsed) -> Choice:
     """Checks the flags and finds the run folder, and if it is a run, its recorded config."""
+    recipe.check_steps(parsed)
     if not (recipe.applies(parsed) or recipe.measures(parsed)):
         config = parsed.config
         if not parsed.values["run_dir"]:

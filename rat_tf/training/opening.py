@@ -51,7 +51,14 @@ def _devices(strategy) -> str:
     gpus = tf.config.list_physical_devices("GPU")
     if not gpus:
         replicas = strategy.num_replicas_in_sync
-        cores = len(os.sched_getaffinity(0))
+        cores = _cores()
         return f"CPU, cores: {cores}" + (f", replicas: {replicas}" if replicas > 1 else "")
     name = tf.config.experimental.get_device_details(gpus[0]).get("device_name", "GPU")
     return f"{strategy.num_replicas_in_sync} × {name}"
+
+
+def _cores() -> int:
+    """The cores that this process may use; where the system does not say, as on macOS, all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

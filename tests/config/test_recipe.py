@@ -41,6 +41,21 @@ def test_steps_and_time_together_are_refused():
         recipe.measures(parse(PETS, "--budget=5m", "--iterations=5"))
 
 
+def test_a_preset_as_flagfile_needs_a_time_or_steps():
+    given = f"--flagfile={PRESET}"
+    for enough in ("--budget=5m", "--budget=none", "--iterations=500"):
+        recipe.check_steps(parse(given, enough))
+    recipe.check_steps(parse("--flagfile=configs/digits50.cfg"))
+    with pytest.raises(errors.UserError, match=f"{given}: this is a preset.*or --iterations"):
+        recipe.check_steps(parse(given, PETS))
+
+
+def test_the_flags_of_a_run_with_a_budget_are_enough(tmp_path):
+    path = tmp_path / "flags.cfg"
+    path.write_text("--dataset=digits\n--budget=5m\n--iterations=700\n")
+    recipe.check_steps(parse(f"--flagfile={path}"))
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("2d", 172_800)]
 )
