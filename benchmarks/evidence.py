@@ -15,6 +15,7 @@ of the tuning runs against ε), evidence_errors.png (test errors of all seeds) a
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 
@@ -114,10 +115,26 @@ def records(places: list[str]) -> list[lib.Record]:
             found += evidence_records.read(place)
             continue
         runs, problems = results.read(results.find([place]))
+        _check_flags(runs)
         found += map(evidence_records.of_run, runs)
         for problem in problems:
             print(f"warning: {problem}", file=sys.stderr)
     return found
+
+
+def _check_flags(runs: list[results.Result]) -> None:
+    """Refuses runs that would be one arm of an experiment although their flags differ."""
+    first: dict = {}
+    for run in runs:
+        of = evidence_records.of_run(run)
+        other = first.setdefault((of.experiment, of.method, of.transforms), run)
+        same = {name: getattr(other.config, name) for name in ("seed", "split_seed")}
+        for found in dataclasses.replace(run.config, **same).differences(other.config):
+            raise errors.UserError(
+                f"--runs: {run.folder} and {other.folder} are both {of.method}, "
+                f"{of.transforms or 'no transformation'} in {of.experiment!r}, but their flags "
+                f"differ: {found}; give the runs of one experiment only"
+            )
 
 
 def main(argv) -> None:

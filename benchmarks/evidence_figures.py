@@ -7,8 +7,8 @@ import numpy as np
 from benchmarks import evidence_arms as lib
 from rat_tf.plots import canvas
 
-COLOURS = {"Supervised": "0.5", "MixMatch": "C6", lib.RANDOM: "C0", "VAT": "C1", "RAT": "C3"}
-OTHERS = ("C2", "C4", "C5", "tab:brown")  # of other searches, in their order
+COLOURS = {"Supervised": "0.5", "MixMatch": "C6", lib.RANDOM: "C0"}
+OTHERS = ("C1", "C3", "C2", "C4", "C5", "tab:brown")  # of searches, in their order
 
 
 def _colours(made: dict) -> dict[str, str]:

@@ -71,10 +71,15 @@ def of_run(run: results.Result) -> Record:
 
 
 def _method(config) -> str:
+    """What tells two searches apart, and the names of methods without a search."""
     if config.method == "random":
         return RANDOM
     text = config.options.title
-    if config.adversary not in (None, "gradient"):
+    if config.adversary == "gradient":
+        xi = "ε" if str(config.xi) == "1eps" else str(config.xi).replace("eps", "ε")
+        text = f"{'gradient' if config.method == 'rat' else text}, {config.ascent}, ξ = {xi}"
+        text += f", {config.power_iterations} iterations" if config.power_iterations > 1 else ""
+    elif config.adversary:
         text = f"{config.adversary.replace('_', ' ')} {config.candidates}, {config.ascent}"
     for word in ("scale", "share"):
         if (value := getattr(config, f"adversary_{word}", None)) not in (None, 1):

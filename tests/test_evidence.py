@@ -10,6 +10,7 @@ from benchmarks import evidence, evidence_arms, evidence_figures, evidence_recor
 from rat_tf import errors
 from tests.experiments import run_folders
 
+GRADIENT = "gradient, paper, ξ = 1e-6"  # the defaults of RAT
 VALIDATION = {("rat", 0.1): 0.2, ("rat", 0.3): 0.1, ("random", 0.3): 0.4, ("random", 0.6): 0.3}
 TEST = {("rat", 0.3): [4.0, 5.0, 7.0], ("random", 0.6): [6.0, 6.5, 9.5], ("rat", 0.1): [1.0]}
 TEST["random", 0.3] = [8.0, 9.0]
@@ -38,22 +39,22 @@ def made(tmp_path_factory):
 def test_epsilon_is_chosen_by_the_tuning_runs(made):
     ((_, transforms),) = made.items()
     arms = transforms["affine",]
-    assert {name: arm.epsilon for name, arm in arms.items()} == {"RAT": (0.3,), "Random": (0.6,)}
-    assert arms["RAT"].validation((0.3,)) == pytest.approx(10)
-    assert list(arms["RAT"].errors.values()) == pytest.approx(TEST["rat", 0.3])
+    assert {name: arm.epsilon for name, arm in arms.items()} == {GRADIENT: (0.3,), "Random": (0.6,)}
+    assert arms[GRADIENT].validation((0.3,)) == pytest.approx(10)
+    assert list(arms[GRADIENT].errors.values()) == pytest.approx(TEST["rat", 0.3])
 
 
 def test_differences_and_their_tests(made):
     ((_, transforms),) = made.items()
     rat, random = TEST["rat", 0.3], TEST["random", 0.6]
     differences, p, welch = evidence.paired(
-        *(transforms["affine",][n].errors for n in ("RAT", "Random"))
+        *(transforms["affine",][n].errors for n in (GRADIENT, "Random"))
     )
     np.testing.assert_allclose(differences, np.subtract(rat, random))
     assert p == pytest.approx(scipy.stats.ttest_rel(rat, random).pvalue)
     assert welch == pytest.approx(scipy.stats.ttest_ind(rat, random, equal_var=False).pvalue)
     text = evidence.table(transforms)
-    assert "| affine | 6 | RAT | 0.3 | 10.0 | 5.33 ± 1.53 | 3 | −2.00 ± 0.50 | 0.020 |" in text
+    assert "| affine | 6 | gradient, paper, ξ = 1e-6 | 0.3 | 10.0 | 5.33 ± 1.53 | 3 | −2.00 ± 0.50 | 0.020 |" in text
     assert "| affine | 6 | Random at that ε | 0.3 | 40.0 | 8.50 ± 0.71 | 2 | +2.25 ± 0.35 |" in text
 
 
@@ -97,9 +98,23 @@ def test_two_runs_of_one_seed_are_not_one_arm(tmp_path):
     for name, shift in (("a", 1), ("b", 2)):
         flags = {"method": "random", "transforms": "affine:0.3", "augment_shift": shift}
         run_folders.write(tmp_path / name, 0.1, seed=0, split_seed=1, **flags)
-    found = evidence.records([str(tmp_path)])
+    with pytest.raises(errors.UserError, match="flags differ: expected --augment_shift=1, got"):
+        evidence.records([str(tmp_path)])
+    found = evidence.records([str(tmp_path / "a")])
     with pytest.raises(errors.UserError, match="one run of each method, ε and seed"):
-        evidence_arms.experiments(found, tuning=100)
+        evidence_arms.experiments([*found, *found], tuning=100)
+
+
+def test_searches_have_names_of_their_own(tmp_path):
+    described = {
+        "gradient, steepest, ξ = ε": {"ascent": "steepest", "xi": "1eps"},
+        "gradient, paper, ξ = 0.1ε": {"xi": "0.1eps"},
+        "worst of 4, paper": {"adversary": "worst_of"},
+        "VAT, paper, ξ = 1e-6": {"method": "vat"},
+    }
+    for name, flags in described.items():
+        run_folders.write(tmp_path / name, 0.1, transforms="noise:1", **flags)
+    assert {record.method for record in evidence.records([str(tmp_path)])} == set(described)
 
 
 def test_records_stand_in_for_runs(tmp_path, capsys):
