@@ -1,7 +1,7 @@
 """Says which images to label next, or which labels to doubt.
 
     python -m rat_tf.label_next --run_dir=runs/folder-pets/rat-seed0 --count=100 --output=next
-    python -m rat_tf.label_next --run_dir=runs/folder-pets/rat-seed0 --output=next --copy_to=to_label
+    python -m rat_tf.label_next --run_dir=runs/folder-pets/rat-seed0 --output=next --copy_to=label
     python -m rat_tf.label_next --run_dir=runs/folder-pets/rat-seed0 --output=doubts --suspicious
 
 Of the unlabelled images of the run, those that are uncertain (a small margin between the two most

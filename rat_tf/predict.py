@@ -1,6 +1,6 @@
 """Predicts the classes of image files, or of the unlabelled images of a run.
 
-    python -m rat_tf.predict --run_dir=runs/folder-pets/rat-seed0 --output=predictions.csv photos a.jpg
+    python -m rat_tf.predict --run_dir=runs/folder-pets/rat-seed0 --output=found.csv photos a.jpg
     python -m rat_tf.predict --run_dir=runs/folder-pets/rat-seed0 --output=pool.csv --pool=unlabeled
     python -m rat_tf.predict --model_dir=models/pets --output=predictions.csv photos
 

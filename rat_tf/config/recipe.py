@@ -54,9 +54,9 @@ def measures(parsed) -> bool:
 
 
 def check_steps(parsed) -> None:
-    """Refuses a preset as --flagfile without a number of steps: its --budget is not a time to train.
+    """Refuses a preset as --flagfile without a number of steps.
 
-    Without this it would train for the 500,000 steps of the paper.
+    Its --budget is not a time to train, and it would have the 500,000 steps of the paper.
     """
     if {"budget", "iterations"} & set(parsed.given) or "iterations" in parsed.written:
         return
