@@ -171,7 +171,7 @@ class Method(keras_habits.Habits, abc.ABC):
         self.optimizer.apply_gradients(zip(gradients, variables), skip_gradients_aggregation=True)
         if self.averaged is not None:
             decay = schedules.ema_decay(step, self.ema_decay)
-            pairs = (self.averaged.variables, self.network.variables)
+            pairs = copies.paired(self.averaged, self.network)
             context.merge_call(self._follow, args=(decay, *pairs))
         observed["loss"] = loss
         observed["learning_rate"] = self.optimizer.learning_rate

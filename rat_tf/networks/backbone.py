@@ -72,7 +72,7 @@ def read(path: str, allow_code: bool = False) -> Weights:
 
 def of_model(model) -> Weights:
     """The weights of a model that has been loaded."""
-    found = [(layer.name, layer.get_weights()) for layer in copies.weighted(model)]
+    found = [(layer.name, copies.values(layer)) for layer in copies.weighted(model)]
     leaves = copies.leaves(model)
     for first, second in zip(leaves, leaves[1:]):
         if isinstance(first, tf.keras.layers.Normalization):
@@ -86,7 +86,7 @@ def assign(network, weights: Weights, where: str) -> None:
     """Gives the backbone the weights of another model's; those of its last layers are left over."""
     ours = layers_of(network)
     for number, layer in enumerate(ours):
-        expected = [tuple(weight.shape) for weight in layer.weights]
+        expected = [tuple(weight.shape) for weight in copies.in_order(layer)]
         if number == len(weights.layers):
             raise ValueError(
                 f"{where} has {number} layers with weights and the backbone of {network.name} "
@@ -104,7 +104,7 @@ def assign(network, weights: Weights, where: str) -> None:
         if isinstance(layer, tf.keras.layers.Normalization) and weights.rescaled is not None:
             mean, variance, count = arrays
             arrays = [mean, variance / np.square(weights.rescaled), count]
-        layer.set_weights(arrays)
+        copies.fill(layer, arrays)
 
 
 def _listed(shapes) -> str:
