@@ -42,7 +42,7 @@ def freeze(network, what: str) -> None:
     frozen = layers_of(network)
     if what == "batch_norm":
         kind = tf.keras.layers.BatchNormalization
-        frozen = [layer for layer in copies.leaves(network) if isinstance(layer, kind)]
+        frozen = [layer for layer in network.submodules if isinstance(layer, kind)]
     if not frozen:
         raise ValueError(f"--freeze={what}: {network.name} has nothing of that kind")
     for layer in frozen:

@@ -99,6 +99,21 @@ def test_frozen_weights_and_statistics_stay(what, trained):
             backbone.freeze(plain, what)
 
 
+def test_batch_norm_inside_other_layers_is_frozen_too():
+    block = foreign.Block("dense", "block")
+    inner = foreign.Block("batch_norm", "dense")
+    nested = tf.keras.Sequential([layers.Input((4,)), inner])
+    model = tf.keras.Sequential([layers.Input((4,)), block, nested, layers.Dense(2)])
+    backbone.freeze(model, "batch_norm")
+    frozen = [layer for layer in model.submodules if not getattr(layer, "trainable", True)]
+    assert {id(layer) for layer in frozen} == {id(block.b.b), id(inner.a)}
+    before = [layer.get_weights() for layer in frozen]
+    guard.call(model, IMAGES[:, 0, 0, :1] * np.ones(4, np.float32), update_stats=True)
+    for layer, values in zip(frozen, before):
+        for old, new in zip(values, layer.get_weights()):
+            np.testing.assert_array_equal(old, new)
+
+
 def test_weights_are_copied_whatever_is_frozen():
     one, two = foreign.small(SHAPE, 4), foreign.small(SHAPE, 4)
     backbone.freeze(two, "backbone")
