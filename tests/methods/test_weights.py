@@ -1,4 +1,6 @@
-"""What a step does with the weights: averages that follow them, whatever of them is frozen."""
+"""What a step does with the weights: averages that follow them, frozen ones, unused ones."""
+
+import warnings
 
 import numpy as np
 import pytest
@@ -77,3 +79,55 @@ def test_averages_of_another_kind_of_network_are_refused():
     model = rat_tf.Supervised(of_blocks("dense", "dense"), averaged=classifier(), ema_decay=0.5)
     with pytest.raises(ValueError, match="expected two networks of the same kind"):
         trained(model)
+
+
+class Spare(layers.Layer):
+    """A weight that is never used."""
+
+    def build(self, input_shape):
+        self.weight = self.add_weight("spare", (2,), initializer="ones")
+
+    def call(self, x):
+        return x
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_a_weight_without_a_gradient_is_named_and_left_alone(policy):
+    """All others make the step that they make without it."""
+    tf.keras.mixed_precision.set_global_policy(policy)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            expected = rat_tf.Supervised(classifier())
+            logs = trained(expected, eager=False)
+        model = rat_tf.Supervised(classifier(front=[Spare(name="spare")]), ema_decay=0.5)
+        with pytest.warns(UserWarning, match="does not depend on spare/spare:0: not trained"):
+            found = trained(model, eager=False)
+    finally:
+        tf.keras.mixed_precision.set_global_policy("float32")
+    for name, value in logs.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-6, err_msg=name)
+    spare, *others = model.network.layers[1:]
+    for network in (model.network, model.averaged):
+        np.testing.assert_array_equal(network.layers[1].weight, [1, 1])
+    for ours, theirs in zip(others, expected.network.layers[1:], strict=True):
+        for a, b in zip(ours.get_weights(), theirs.get_weights(), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+
+
+def test_two_replicas_train_beside_a_weight_without_a_gradient(two_replicas):
+    with two_replicas.scope():
+        model = rat_tf.Supervised(classifier(front=[Spare()]))
+        before = model.network.layers[2].get_weights()
+        data = batch().map(lambda labeled, unlabeled: labeled)
+        with pytest.warns(UserWarning, match="spare"):
+            trained(model, data, eager=False, steps_per_epoch=1)
+    assert np.any(before[0] != model.network.layers[2].get_weights()[0])
+
+
+def test_a_loss_that_depends_on_no_weight_is_refused():
+    network = classifier(front=[Spare()])
+    for layer in network.layers[2:]:
+        layer.trainable = False
+    with pytest.raises(ValueError, match="depends on none of its trainable weights"):
+        trained(rat_tf.Supervised(network))
