@@ -1,6 +1,4 @@
-"""compile, fit, evaluate and config as users of Keras know them, on a model of theirs."""
-
-import json
+"""compile, fit and evaluate as users of Keras know them, on a model of theirs."""
 
 import numpy as np
 import pytest
@@ -185,35 +183,6 @@ def test_a_layer_of_keras_augments_in_the_models_range():
     model = rat_tf.PiModel(classifier(), value_range=(0, 10), augmentation=Seen())
     trained(model, foreign.batch(images=5 * (IMAGES + 1), unlabeled=5 * (UNLABELED + 1)))
     assert len(seen) == 2 and all(5 < high <= 10 and training for high, training in seen)
-
-
-@pytest.mark.parametrize("name", [name for name in rat_tf.__all__ if name not in ("load", "pair")])
-def test_a_method_is_made_again_from_its_config(name):
-    method = getattr(rat_tf, name)
-    augmentation = augment.Augmentation(shift=1)
-    model = method(classifier(), augmentation=augmentation, value_range=(-1, 1), seed=5)
-    again = method.from_config(json.loads(json.dumps(model.get_config())))
-    assert again.seed == 5 and again.augmentation == augmentation
-    assert again.network.get_config() == model.network.get_config()
-    again.set_weights(model.get_weights())
-    assert_same_weights(model, again, atol=0)
-    np.testing.assert_array_equal(model(IMAGES), again(IMAGES))
-    defaults = model.defaults
-    assert getattr(model, "consistency", None) == getattr(defaults, "consistency", None)
-    assert model.ema_decay == defaults.ema_decay
-
-
-def test_a_trainer_is_saved_whole_as_a_keras_file_only(tmp_path):
-    model = rat_tf.VAT(classifier(), seed=5)
-    path = str(tmp_path / "trainer.keras")
-    model(IMAGES)
-    model.save(path)
-    again = tf.keras.models.load_model(path, {"VAT": rat_tf.VAT})
-    assert again.seed == 5
-    np.testing.assert_array_equal(model(IMAGES), again(IMAGES))
-    with pytest.raises(ValueError, match="ends in .keras, got '.*trainer'; the classifier"):
-        model.save(str(tmp_path / "trainer"))
-    assert not (tmp_path / "trainer").exists()
 
 
 def test_standard_callbacks(tmp_path):
