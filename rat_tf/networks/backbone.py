@@ -12,7 +12,6 @@ from rat_tf.networks import copies, model_files, sources
 
 # Keras' EfficientNets with weights="imagenet" divide by the root of these once more, behind their
 # layer Normalization; those that are built with a path, or without weights, do not.
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 

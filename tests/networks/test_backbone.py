@@ -9,6 +9,7 @@ from tests.networks import foreign
 
 layers = tf.keras.layers
 SHAPE = (8, 8, 3)
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGES = np.random.default_rng(0).uniform(0, 255, (4, *SHAPE)).astype(np.float32)
 
 
@@ -72,7 +73,7 @@ def normalized(imagenet):
 @pytest.mark.parametrize("kind", ["model.keras", "only_weights.h5"])
 def test_efficientnets_of_imagenet_divide_once_more(tmp_path, kind):
     source, network = normalized(imagenet=True), normalized(imagenet=False)
-    statistics = [backbone.IMAGENET_MEAN, np.square(backbone.IMAGENET_STD), np.int64(0)]
+    statistics = [IMAGENET_MEAN, np.square(backbone.IMAGENET_STD), np.int64(0)]
     source.layers[2].set_weights([np.reshape(v, w.shape) for v, w in
                                   zip(statistics, source.layers[2].weights)])  # fmt: skip
     path = saved(source, tmp_path, kind)
