@@ -80,10 +80,6 @@ def read_parts(found: listing.Listing, config: options.DataOptions, names) -> li
     return parts
 
 
-def load(config: options.DataOptions) -> Source:
-    return read(find(config), config)
-
-
 def _labeled(found: Examples) -> Examples:
     """Only the images with a label; those of ImageNet's test set, for one, have none."""
     return found.take(np.flatnonzero(found.labels != examples.UNLABELED))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import threading
+import warnings
 from collections.abc import Iterable
 
 import tensorflow as tf
@@ -164,14 +165,14 @@ class Method(keras_habits.Habits, abc.ABC):
             if scaling:
                 share = self.optimizer.get_scaled_loss(share)
         variables = self.network.trainable_variables
-        gradients = tape.gradient(share, variables)
+        gradients, variables = _used(tape.gradient(share, variables), variables)
         if scaling:
             gradients = self.optimizer.get_unscaled_gradients(gradients)
         gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
         self.optimizer.apply_gradients(zip(gradients, variables), skip_gradients_aggregation=True)
         if self.averaged is not None:
             decay = schedules.ema_decay(step, self.ema_decay)
-            pairs = (self.averaged.variables, self.network.variables)
+            pairs = copies.paired(self.averaged, self.network)
             context.merge_call(self._follow, args=(decay, *pairs))
         observed["loss"] = loss
         observed["learning_rate"] = self.optimizer.learning_rate
@@ -232,6 +233,17 @@ def softmax(logits) -> tf.Tensor:
 def squared_distance(p, q) -> tf.Tensor:
     """mean_y (p(y) - q(y))², [B]."""
     return tf.reduce_mean(tf.math.squared_difference(p, q), axis=-1)
+
+
+def _used(gradients, variables) -> tuple[list, list]:
+    """The gradients that there are, and their variables; a warning names the others, as Keras'."""
+    pairs = [(g, variable) for g, variable in zip(gradients, variables) if g is not None]
+    if not pairs:
+        raise ValueError("network: the loss depends on none of its trainable weights")
+    unused = [variable.name for g, variable in zip(gradients, variables) if g is None]
+    if unused:
+        warnings.warn(f"the loss does not depend on {', '.join(unused)}: not trained", stacklevel=2)
+    return [g for g, _ in pairs], [variable for _, variable in pairs]
 
 
 def _regularised(loss, losses) -> tf.Tensor:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Iterator
 
 import tensorflow as tf
 from tensorflow.python.util import _pywrap_util_port
@@ -27,8 +29,7 @@ class Habits(tf.keras.Model):
     def __new__(cls, *args, **kwargs):
         model = super().__new__(cls, *args, **kwargs)
         # Past Keras' tracking, which does not work before __init__ and would save all twice.
-        positional = zip(("network", "preprocessing", "augmentation"), args)
-        model.__dict__["_given"] = {**dict(positional), **kwargs}
+        model.__dict__["_given"] = {**dict(zip(_positional(cls), args)), **kwargs}
         return model
 
     def __init__(self, **kwargs):
@@ -153,6 +154,18 @@ class Habits(tf.keras.Model):
         first = [means.pop("loss")] if self.supervision.loss is not None else []
         theirs = self.compiled_metrics.metrics if self._measured else []
         return [*first, *theirs, *means.values()]
+
+
+def _positional(cls: type) -> Iterator[str]:
+    """The names of positional arguments; those behind *args are the next class's."""
+    for kind in cls.__mro__:
+        if "__init__" not in vars(kind):
+            continue
+        _, *parameters = inspect.signature(kind.__init__).parameters.values()  # without self
+        named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        yield from (each.name for each in parameters if each.kind in named)
+        if all(each.kind != inspect.Parameter.VAR_POSITIONAL for each in parameters):
+            return
 
 
 def _serialized(name: str, value):

@@ -12,7 +12,6 @@ from rat_tf.networks import copies, model_files, sources
 
 # Keras' EfficientNets with weights="imagenet" divide by the root of these once more, behind their
 # layer Normalization; those that are built with a path, or without weights, do not.
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
@@ -42,7 +41,7 @@ def freeze(network, what: str) -> None:
     frozen = layers_of(network)
     if what == "batch_norm":
         kind = tf.keras.layers.BatchNormalization
-        frozen = [layer for layer in copies.leaves(network) if isinstance(layer, kind)]
+        frozen = [layer for layer in network.submodules if isinstance(layer, kind)]
     if not frozen:
         raise ValueError(f"--freeze={what}: {network.name} has nothing of that kind")
     for layer in frozen:
@@ -72,7 +71,7 @@ def read(path: str, allow_code: bool = False) -> Weights:
 
 def of_model(model) -> Weights:
     """The weights of a model that has been loaded."""
-    found = [(layer.name, layer.get_weights()) for layer in copies.weighted(model)]
+    found = [(layer.name, copies.values(layer)) for layer in copies.weighted(model)]
     leaves = copies.leaves(model)
     for first, second in zip(leaves, leaves[1:]):
         if isinstance(first, tf.keras.layers.Normalization):
@@ -86,7 +85,7 @@ def assign(network, weights: Weights, where: str) -> None:
     """Gives the backbone the weights of another model's; those of its last layers are left over."""
     ours = layers_of(network)
     for number, layer in enumerate(ours):
-        expected = [tuple(weight.shape) for weight in layer.weights]
+        expected = [tuple(weight.shape) for weight in copies.in_order(layer)]
         if number == len(weights.layers):
             raise ValueError(
                 f"{where} has {number} layers with weights and the backbone of {network.name} "
@@ -104,7 +103,7 @@ def assign(network, weights: Weights, where: str) -> None:
         if isinstance(layer, tf.keras.layers.Normalization) and weights.rescaled is not None:
             mean, variance, count = arrays
             arrays = [mean, variance / np.square(weights.rescaled), count]
-        layer.set_weights(arrays)
+        copies.fill(layer, arrays)
 
 
 def _listed(shapes) -> str:

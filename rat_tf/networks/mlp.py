@@ -11,12 +11,15 @@ class MLP(tf.keras.Model):
 
     def __init__(self, hidden=128, num_classes=2, seed=0, synchronized=False, **kwargs):
         super().__init__(**kwargs)
-        sizes = [(hidden, "relu"), (hidden, "relu"), (num_classes, None)]
+        # Logits in float32 under any precision policy: softmax and KL need the digits.
+        sizes = [(hidden, "relu", None), (hidden, "relu", None), (num_classes, None, "float32")]
         he_normal = tf.keras.initializers.HeNormal
         self.flatten = tf.keras.layers.Flatten()
         self.dense = [
-            tf.keras.layers.Dense(units, activation, kernel_initializer=he_normal(1000 * seed + i))
-            for i, (units, activation) in enumerate(sizes)
+            tf.keras.layers.Dense(
+                units, activation, kernel_initializer=he_normal(1000 * seed + i), dtype=dtype
+            )
+            for i, (units, activation, dtype) in enumerate(sizes)
         ]
 
     def call(self, points, training=False, update_stats=True):

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state, validation
 
 from rat_tf import errors, fields, methods, networks, schedules, transforms
 from rat_tf.data import streams
+from rat_tf.networks import copies
 from rat_tf.sklearn import inputs
 from rat_tf.training import optimizers
 
@@ -219,7 +220,7 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
         for each in filter(None, (network, averaged)):
             inputs.check_network(each, self._shape, len(self.classes_))
         if averaged is not None:
-            averaged.set_weights(network.get_weights())
+            copies.assign(averaged, network)
         arguments = options.arguments()
         used = getattr(options, "used_transforms", None)
         if used is not None:

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from rat_tf import errors
 from rat_tf.data import preprocess
-from rat_tf.networks import copies
 from rat_tf.training import kept_network, run_folder, signals
 
 
@@ -57,7 +56,7 @@ def load(run: run_folder.Run, weights: str, allow_code: bool = False) -> Trained
 
 def finalize(network) -> None:
     """Lets layers that compute with constants made of their weights, as Normalization, see them."""
-    for layer in copies.leaves(network):
+    for layer in network._flatten_layers():  # as Keras' set_weights does
         layer.finalize_state()
 
 

@@ -6,6 +6,13 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_datasets as tfds
 
+from rat_tf.data import sources
+
+
+def source(config):
+    """All images of a set as it is read, before it is split."""
+    return sources.read(sources.find(config), config)
+
 
 def pixels(count, shape=(6, 6, 3), seed=0):
     return np.random.default_rng(seed).integers(0, 256, (count, *shape), np.uint8)

@@ -8,7 +8,6 @@ from PIL import Image
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
 from rat_tf import errors
-from rat_tf.data import sources
 from tests.data import hostile, make
 
 
@@ -24,7 +23,7 @@ def refused(root, match, **changes):
 
 def test_images_classes_and_parts_are_those_written(tmp_path):
     written = make.folder(tmp_path)
-    source = sources.load(settings(tmp_path))
+    source = make.source(settings(tmp_path))
     assert source.class_names == ("cat", "dog")
     train = [image for name, image in written.items() if not name.startswith("test")]
     np.testing.assert_array_equal(source.train.images, train)
@@ -67,7 +66,7 @@ def test_formats(tmp_path):
     picture.save(place / "b.gif", save_all=True, append_images=[Image.new("RGB", (6, 6))])
     picture.save(place / "c.JPEG", quality=100)
     picture.save(place / "d.jpg", quality=100)
-    found = sources.load(settings(tmp_path)).train.images[-5:]
+    found = make.source(settings(tmp_path)).train.images[-5:]
     np.testing.assert_allclose(found.astype(int), np.stack([image] * 5).astype(int), atol=6)
 
 
@@ -94,8 +93,8 @@ def test_an_image_size_beyond_memory_is_not_the_fault_of_a_file(tmp_path, monkey
 def test_channels(tmp_path, depth):
     written = make.folder(tmp_path, shape=(6, 6, depth))
     first = written["labeled/cat/0.png"].astype(np.float64)
-    colour = sources.load(settings(tmp_path)).train.images[0]
-    grey = sources.load(settings(tmp_path, channels=1)).train.images[0]
+    colour = make.source(settings(tmp_path)).train.images[0]
+    grey = make.source(settings(tmp_path, channels=1)).train.images[0]
     without_alpha = first[..., : depth - 1] if depth in (2, 4) else first
     if depth < 3:
         np.testing.assert_array_equal(grey, without_alpha)
@@ -137,7 +136,7 @@ def test_a_cached_set_does_not_forget_its_broken_files(tmp_path, capsys):
     os.symlink("nowhere.png", tmp_path / "set" / "unlabeled" / "link.png")
     cached = {"memory_limit_gb": 0, "cache_dir": str(tmp_path / "cache")}
     for _ in range(2):
-        assert len(sources.load(settings(tmp_path / "set", skip_broken=True, **cached)).train) == 16
+        assert len(make.source(settings(tmp_path / "set", skip_broken=True, **cached)).train) == 16
         err = capsys.readouterr().err
         assert "skipped 2 broken files:\n" in err and "cat/3.png" in err
         assert "link.png: cannot be read: No such file" in err
@@ -149,7 +148,7 @@ def test_many_broken_files_are_counted_and_some_of_them_named(tmp_path, capsys):
     for i in range(25):
         (tmp_path / "unlabeled" / str(i)).mkdir(parents=True)
         (tmp_path / "unlabeled" / str(i) / "x.png").write_bytes(b"x")
-    sources.load(settings(tmp_path, skip_broken=True))
+    make.source(settings(tmp_path, skip_broken=True))
     text = capsys.readouterr().err.partition("warning: --skip_broken")[2]
     assert "25 broken files:\n" in text and text.count("x.png") == 10
     assert text.endswith("and 15 more\n")
@@ -180,7 +179,7 @@ def test_broken_first_file(tmp_path):
 def test_hidden_folders_are_ignored(tmp_path, place):
     make.folder(tmp_path)
     make.png(os.path.join(tmp_path, place, "0.png"), make.pixels(1)[0])
-    source = sources.load(settings(tmp_path))
+    source = make.source(settings(tmp_path))
     assert (len(source.train), len(source.test), len(source.class_names)) == (17, 4, 2)
 
 
@@ -213,12 +212,12 @@ def test_nothing_unlabelled_is_an_error_unless_supervised(tmp_path):
 def test_larger_than_memory(tmp_path):
     make.folder(tmp_path / "set")
     limited = settings(tmp_path / "set", memory_limit_gb=0, cache_dir=str(tmp_path / "cache"))
-    source, expected = sources.load(limited), sources.load(settings(tmp_path / "set"))
+    source, expected = make.source(limited), make.source(settings(tmp_path / "set"))
     assert isinstance(source.train.pixels, np.memmap)
     assert source.train.hash == expected.train.hash
     # A changed file is another set: the cache does not hide it.
     make.png(str(tmp_path / "set" / "unlabeled" / "deep" / "0.png"), make.pixels(1, seed=77)[0])
-    assert sources.load(limited).train.hash != expected.train.hash
+    assert make.source(limited).train.hash != expected.train.hash
 
 
 @pytest.mark.parametrize("skip", [False, True])

@@ -9,7 +9,7 @@ from tests.data import make
 
 
 def test_digits_are_those_of_scikit_learn():
-    source = sources.load(config_lib.Config(dataset="digits"))
+    source = make.source(config_lib.Config(dataset="digits"))
     assert (len(source.train), len(source.test)) == (1437, 360)
     images = np.concatenate([source.train.images, source.test.images]).reshape(1797, -1)
     labels = np.concatenate([source.train.labels, source.test.labels])
@@ -20,7 +20,7 @@ def test_digits_are_those_of_scikit_learn():
 
 
 def test_size_and_channels_of_digits():
-    source = sources.load(config_lib.Config(dataset="digits", image_size=16, channels=3))
+    source = make.source(config_lib.Config(dataset="digits", image_size=16, channels=3))
     assert source.train.image_shape == (16, 16, 3)
     listing = sources.find(config_lib.Config(dataset="digits", image_size=16, channels=3))
     assert listing.bytes == 1797 * 16 * 16 * 3

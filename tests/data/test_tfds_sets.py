@@ -33,7 +33,7 @@ def settings(data_dir, **changes):
 
 def test_images_labels_and_order_are_those_written(prepared):
     data_dir, arrays = prepared
-    source = sources.load(settings(data_dir))
+    source = make.source(settings(data_dir))
     for found, split in ((source.train, "train"), (source.test, "test")):
         np.testing.assert_array_equal(found.images, arrays[split][0])
         np.testing.assert_array_equal(found.labels, arrays[split][1])
@@ -43,8 +43,8 @@ def test_images_labels_and_order_are_those_written(prepared):
 
 def test_any_prepared_set_is_found_by_its_name(prepared):
     data_dir, _ = prepared
-    source = sources.load(settings(data_dir, dataset="tfds:svhn_cropped"))
-    assert source.train.hash == sources.load(settings(data_dir)).train.hash
+    source = make.source(settings(data_dir, dataset="tfds:svhn_cropped"))
+    assert source.train.hash == make.source(settings(data_dir)).train.hash
 
 
 def test_extra_images_are_unlabelled_and_move_no_other(prepared):
@@ -67,10 +67,10 @@ def test_validation_and_unlabelled_splits_are_used(tmp_path):
 
 def test_size_and_channels(prepared):
     data_dir, _ = prepared
-    source = sources.load(settings(data_dir, image_size=4, channels=1))
+    source = make.source(settings(data_dir, image_size=4, channels=1))
     assert source.train.image_shape == (4, 4, 1)
     # The hash is that of the images as found: a split serves every --image_size.
-    assert source.train.hash == sources.load(settings(data_dir)).train.hash
+    assert source.train.hash == make.source(settings(data_dir)).train.hash
 
 
 def test_images_of_any_size_need_image_size(tmp_path):
@@ -79,7 +79,7 @@ def test_images_of_any_size_need_image_size(tmp_path):
     with pytest.raises(errors.UserError, match="--image_size: .* differ in size"):
         sources.find(config)
     sized = settings(str(tmp_path), dataset="tfds:mine", image_size=5)
-    assert sources.load(sized).train.image_shape == (5, 5, 3)
+    assert make.source(sized).train.image_shape == (5, 5, 3)
 
 
 def test_missing_set_is_an_error_within_seconds(tmp_path):
@@ -120,7 +120,7 @@ def test_a_label_of_no_class_is_an_error(tmp_path, bad):
         for record in records:
             writer.write(record)
     with pytest.raises(errors.UserError, match=f"labels from 0 to 2, .*'train'.* found {bad}$"):
-        sources.load(settings(str(tmp_path), dataset="tfds:mine"))
+        make.source(settings(str(tmp_path), dataset="tfds:mine"))
 
 
 def test_a_bucket_without_network_is_an_error_within_seconds(monkeypatch):
@@ -166,7 +166,7 @@ def test_the_label_is_the_one_that_the_set_names(tmp_path):
     items = [{"featureKey": "image"}, {"featureKey": "label"}]
     described = {**json.loads(path.read_text()), "supervisedKeys": {"tuple": {"items": items}}}
     path.write_text(json.dumps(described))
-    source = sources.load(settings(str(tmp_path), dataset="tfds:mine"))
+    source = make.source(settings(str(tmp_path), dataset="tfds:mine"))
     assert source.class_names == ("k0", "k1", "k2")
     np.testing.assert_array_equal(source.train.labels, labels)
 
@@ -216,16 +216,16 @@ def test_damaged_shard_is_an_error(tmp_path, damage, message):
         cut = framed if damage == "between records" else 20
         os.truncate(shard, os.path.getsize(shard) - cut)
     with pytest.raises(errors.UserError, match=message) as error:
-        sources.load(settings(str(tmp_path), dataset="tfds:mine"))
+        make.source(settings(str(tmp_path), dataset="tfds:mine"))
     assert "{{" not in str(error.value) and "[Op:" not in str(error.value)
 
 
 def test_set_larger_than_memory_gives_the_same_images_from_disk(prepared, tmp_path, caplog):
     data_dir, _ = prepared
     limited = settings(data_dir, memory_limit_gb=0, cache_dir=str(tmp_path))
-    expected = sources.load(settings(data_dir))
+    expected = make.source(settings(data_dir))
     for _ in range(2):  # decoded, then found again
-        source = sources.load(limited)
+        source = make.source(limited)
         assert isinstance(source.train.pixels, np.memmap)
         np.testing.assert_array_equal(source.train.images, expected.train.images)
         assert source.train.hash == expected.train.hash
@@ -237,10 +237,10 @@ def test_set_larger_than_memory_gives_the_same_images_from_disk(prepared, tmp_pa
 def test_damaged_cache_is_decoded_again(prepared, tmp_path):
     data_dir, _ = prepared
     limited = settings(data_dir, memory_limit_gb=0, cache_dir=str(tmp_path))
-    expected = sources.load(limited).train.images
+    expected = make.source(limited).train.images
     for path in tmp_path.rglob("pixels.npy"):
         os.truncate(path, 1000)
-    np.testing.assert_array_equal(sources.load(limited).train.images, expected)
+    np.testing.assert_array_equal(make.source(limited).train.images, expected)
 
 
 def test_a_set_that_is_prepared_anew_is_decoded_anew(tmp_path):
@@ -251,5 +251,5 @@ def test_a_set_that_is_prepared_anew_is_decoded_anew(tmp_path):
         arrays = make.tfds_set(str(data_dir), "mine", sizes)
         (shard,) = data_dir.rglob("*train*tfrecord*")
         os.utime(shard, (len(sizes), len(sizes)))  # seconds count, and the two may be in the same
-        source = sources.load(settings(str(data_dir), dataset="tfds:mine", **cached))
+        source = make.source(settings(str(data_dir), dataset="tfds:mine", **cached))
         np.testing.assert_array_equal(source.train.images, arrays["train"][0])

@@ -1,6 +1,4 @@
-"""compile, fit, evaluate and config as users of Keras know them, on a model of theirs."""
-
-import json
+"""compile, fit and evaluate as users of Keras know them, on a model of theirs."""
 
 import numpy as np
 import pytest
@@ -9,7 +7,6 @@ from scipy import special
 
 import rat_tf
 from rat_tf.data import augment
-from rat_tf.networks import copies
 from tests.methods import foreign
 from tests.methods.foreign import IMAGES, LABELS, UNLABELED, classifier, trained
 from tests.transforms import cases
@@ -186,50 +183,6 @@ def test_a_layer_of_keras_augments_in_the_models_range():
     model = rat_tf.PiModel(classifier(), value_range=(0, 10), augmentation=Seen())
     trained(model, foreign.batch(images=5 * (IMAGES + 1), unlabeled=5 * (UNLABELED + 1)))
     assert len(seen) == 2 and all(5 < high <= 10 and training for high, training in seen)
-
-
-def test_averaged_weights_are_a_copy_that_follows():
-    network = classifier()
-    model = rat_tf.MeanTeacher(network, ema_decay=0.5)
-    start = network.get_weights()
-    assert_same_weights(network, model.averaged, atol=0)
-    trained(model)  # the decay of the first step is 1/10
-    for old, new, average in zip(start, network.get_weights(), model.averaged.get_weights()):
-        np.testing.assert_allclose(average, 0.1 * old + 0.9 * new, rtol=1e-4, atol=1e-6)
-    count, average = tf.Variable(7, dtype=tf.int64), tf.Variable(3, dtype=tf.int64)
-    copies.follow(average, count, 0.9)
-    assert average == 7
-    with pytest.raises(ValueError, match="averaged: .*second network"):
-        rat_tf.MeanTeacher(tf.keras.Sequential([tf.keras.layers.Dense(3)]))
-
-
-@pytest.mark.parametrize("name", [name for name in rat_tf.__all__ if name not in ("load", "pair")])
-def test_a_method_is_made_again_from_its_config(name):
-    method = getattr(rat_tf, name)
-    augmentation = augment.Augmentation(shift=1)
-    model = method(classifier(), augmentation=augmentation, value_range=(-1, 1), seed=5)
-    again = method.from_config(json.loads(json.dumps(model.get_config())))
-    assert again.seed == 5 and again.augmentation == augmentation
-    assert again.network.get_config() == model.network.get_config()
-    again.set_weights(model.get_weights())
-    assert_same_weights(model, again, atol=0)
-    np.testing.assert_array_equal(model(IMAGES), again(IMAGES))
-    defaults = model.defaults
-    assert getattr(model, "consistency", None) == getattr(defaults, "consistency", None)
-    assert model.ema_decay == defaults.ema_decay
-
-
-def test_a_trainer_is_saved_whole_as_a_keras_file_only(tmp_path):
-    model = rat_tf.VAT(classifier(), seed=5)
-    path = str(tmp_path / "trainer.keras")
-    model(IMAGES)
-    model.save(path)
-    again = tf.keras.models.load_model(path, {"VAT": rat_tf.VAT})
-    assert again.seed == 5
-    np.testing.assert_array_equal(model(IMAGES), again(IMAGES))
-    with pytest.raises(ValueError, match="ends in .keras, got '.*trainer'; the classifier"):
-        model.save(str(tmp_path / "trainer"))
-    assert not (tmp_path / "trainer").exists()
 
 
 def test_standard_callbacks(tmp_path):

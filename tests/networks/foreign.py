@@ -25,6 +25,30 @@ class Doubled(layers.Layer):
         return 2 * x
 
 
+class Block(layers.Layer):
+    """Two layers in one: dense, batch_norm, dropout or another block of a dense and a norm."""
+
+    def __init__(self, first, second, **options):
+        super().__init__(**options)
+        self.kinds = (first, second)
+        self.a, self.b = map(self.part, self.kinds)
+
+    @staticmethod
+    def part(kind):
+        if kind == "block":
+            return Block("dense", "batch_norm")
+        parts = {"batch_norm": layers.BatchNormalization, "normalization": layers.Normalization}
+        parts |= {"dense": lambda: layers.Dense(4), "dropout": lambda: layers.Dropout(0.5)}
+        return parts[kind]()
+
+    def call(self, x):
+        return self.b(self.a(x))
+
+    def get_config(self):
+        first, second = self.kinds
+        return {**super().get_config(), "first": first, "second": second}
+
+
 def own(image_shape, classes):
     model = small(image_shape, classes)
     return tf.keras.Model(model.inputs, Doubled()(model.outputs[0]))

@@ -9,6 +9,7 @@ from tests.networks import foreign
 
 layers = tf.keras.layers
 SHAPE = (8, 8, 3)
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGES = np.random.default_rng(0).uniform(0, 255, (4, *SHAPE)).astype(np.float32)
 
 
@@ -72,7 +73,7 @@ def normalized(imagenet):
 @pytest.mark.parametrize("kind", ["model.keras", "only_weights.h5"])
 def test_efficientnets_of_imagenet_divide_once_more(tmp_path, kind):
     source, network = normalized(imagenet=True), normalized(imagenet=False)
-    statistics = [backbone.IMAGENET_MEAN, np.square(backbone.IMAGENET_STD), np.int64(0)]
+    statistics = [IMAGENET_MEAN, np.square(backbone.IMAGENET_STD), np.int64(0)]
     source.layers[2].set_weights([np.reshape(v, w.shape) for v, w in
                                   zip(statistics, source.layers[2].weights)])  # fmt: skip
     path = saved(source, tmp_path, kind)
@@ -97,6 +98,21 @@ def test_frozen_weights_and_statistics_stay(what, trained):
     if what != "none":
         with pytest.raises(ValueError, match=f"--freeze={what}: .* nothing of that kind"):
             backbone.freeze(plain, what)
+
+
+def test_batch_norm_inside_other_layers_is_frozen_too():
+    block = foreign.Block("dense", "block")
+    inner = foreign.Block("batch_norm", "dense")
+    nested = tf.keras.Sequential([layers.Input((4,)), inner])
+    model = tf.keras.Sequential([layers.Input((4,)), block, nested, layers.Dense(2)])
+    backbone.freeze(model, "batch_norm")
+    frozen = [layer for layer in model.submodules if not getattr(layer, "trainable", True)]
+    assert {id(layer) for layer in frozen} == {id(block.b.b), id(inner.a)}
+    before = [layer.get_weights() for layer in frozen]
+    guard.call(model, IMAGES[:, 0, 0, :1] * np.ones(4, np.float32), update_stats=True)
+    for layer, values in zip(frozen, before):
+        for old, new in zip(values, layer.get_weights()):
+            np.testing.assert_array_equal(old, new)
 
 
 def test_weights_are_copied_whatever_is_frozen():

@@ -22,8 +22,8 @@ def test_names():
     assert names.parse("my/model.keras")[1] == ("my/model.keras",)
     assert names.parse("keras:VGG16")[1] == ("VGG16",)
     for name in ("a.b:make", "x.h5", "keras:ConvNeXtTiny"):
-        assert names.is_foreign(name) and names.check(name) is None
-    assert not names.is_foreign("wrn-10-1")
+        assert names.parse(name)[0].foreign and names.check(name) is None
+    assert not names.parse("wrn-10-1")[0].foreign
     assert "did you mean 'VGG16'" in names.check("keras:VG16")
     for name in ("a b:make", "make", ":make", "a:", "model.txt"):
         assert "<module>:<function>" in names.check(name)

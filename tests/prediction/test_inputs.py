@@ -7,7 +7,6 @@ import pytest
 
 from rat_tf import config as config_lib
 from rat_tf import data, errors
-from rat_tf.data import sources
 from rat_tf.prediction import inputs
 from tests.data import make
 
@@ -43,7 +42,7 @@ def test_batches_are_those_of_training(tmp_path, shape):
         config = config_lib.Config(
             dataset=f"folder:{tmp_path}", image_size=5, channels=1, skip_broken=True
         )
-        train = sources.load(config).train
+        train = make.source(config).train
         np.testing.assert_array_equal(train.images[:12], images)
         assert train.names[:12] == names and len(written) > 12
 

@@ -154,3 +154,19 @@ def test_networks_that_cannot_be_trained_leave_no_run_folder(
         status, _, err = train("run", **changes)
         assert status != 2, err
     assert not os.path.exists("run")
+
+
+def test_normalization_inside_a_layer_has_the_statistics_of_a_checkpoint(tmp_path):
+    """It computes with constants that were made of its weights when they were built."""
+    first, second = (
+        tf.keras.Sequential([tf.keras.Input((4,)), foreign.Block("normalization", "dense")])
+        for _ in range(2)
+    )
+    first.layers[0].a.set_weights([np.arange(4), np.arange(1, 5), 9])
+    path = tf.train.Checkpoint(first).write(str(tmp_path / "weights"))
+    tf.train.Checkpoint(second).read(path).assert_consumed()
+    weights.finalize(second)
+    inputs = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    kernel, bias = first.layers[0].b.get_weights()
+    expected = (inputs - np.arange(4)) / np.sqrt(np.arange(1, 5)) @ kernel + bias
+    np.testing.assert_allclose(second(inputs), expected, rtol=1e-5, atol=1e-6)

@@ -37,8 +37,3 @@ def check(name: str) -> str | None:
     except ValueError as error:
         return str(error)
     return None
-
-
-def is_foreign(name: str) -> bool:
-    """Whether a network is a Keras model that does not come with rat_tf."""
-    return parse(name)[0].foreign
