@@ -49,13 +49,13 @@ def value_of(field: dataclasses.Field, value):
     problem = None
     if parse and isinstance(value, str):
         try:
-            return parse(value)
+            value = parse(value)
         except ValueError as error:
             problem = str(error)
-    elif choices and value not in choices:
+    if problem is None and choices and value not in choices:
         hint = errors.did_you_mean(str(value), choices)
         problem = f"expected one of {', '.join(filter(None, choices))}, got {value!r}{hint}"
-    elif check:
+    elif problem is None and check and not getattr(value, "share", ""):  # that is counted later
         problem = check(value)
     if problem:
         raise errors.UserError(f"--{field.name}: {problem}")

@@ -98,9 +98,9 @@ def config(parsed, preset: str = "", side: int = 0, long: bool = False) -> table
             values["image_size"] = min(fitting(side), values["image_size"])
         values |= ours
     if measures(parsed):
-        validated = fields.Steps.parse(values["validate_every"])
+        validated = fields.value_of(table.FLAGS["validate_every"], values["validate_every"])
         share = isinstance(validated, fields.Steps)
-        values["iterations"] = PLACEHOLDER if share else max(validated, 1)
+        values["iterations"] = PLACEHOLDER if share else validated
     return flag_values.to_config(values, parsed.given)
 
 
