@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fractions
 import math
+import os
 import re
 
 from absl import flags
@@ -27,6 +28,11 @@ def flag(default, text: str, check=None, choices=None, parse=None, group: str = 
         default=default,
         metadata={"help": text, "check": check, "choices": choices, "parse": parse, "group": group},
     )
+
+
+def path(default, text: str, check=None, group: str = "Method"):
+    """A flag with a file or folder. ~ is the home folder, which shells do not fill in here."""
+    return flag(default, text, check, parse=os.path.expanduser, group=group)
 
 
 def inherit(cls: type) -> type:
