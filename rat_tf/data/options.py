@@ -149,6 +149,17 @@ class DataOptions:
     )
 
     @property
+    def augments(self) -> bool:
+        """Whether two passes over the same images see different pixels."""
+        return bool(
+            self.augment_shift
+            or self.augment_flip
+            or self.augment_noise
+            or self.augment_crop < 1
+            or self.augment_color
+        )
+
+    @property
     def batch_sizes(self) -> tuple[int, int]:
         """Labelled and unlabelled images per step."""
         return self.labeled_batch, self.unlabeled_batch
