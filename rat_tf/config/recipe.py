@@ -72,14 +72,15 @@ def check_steps(parsed) -> None:
 def given(parsed) -> dict[str, str]:
     """The flags by which a command finds its run again, as texts."""
     values = {n: parsed.values[n] for n in parsed.given if n in table.FLAGS}
-    kept = {n: v for n, v in values.items() if n == "budget" or not _of_machine(n)}
+    kept = {n: v for n, v in values.items() if n == "budget" or not of_machine(n)}
     if parsed.flagfiles:
         kept["flagfile"] = " ".join(parsed.flagfiles)
     return {name: fields.text_of(value) for name, value in sorted(kept.items())}
 
 
-def _of_machine(name: str) -> bool:
-    return table.FLAGS[name].metadata["group"] == "Machine"
+def of_machine(name: str) -> bool:
+    """Whether this is a training flag that does not change the result."""
+    return name in table.FLAGS and table.FLAGS[name].metadata["group"] == "Machine"
 
 
 def config(parsed, preset: str = "", side: int = 0, long: bool = False) -> table.Config:

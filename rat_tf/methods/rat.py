@@ -231,11 +231,19 @@ class RAT(base.SemiSupervised):
         For looking at: found for the network as it predicts, without augmentation and with running
         statistics, by the search or, if there is none, drawn at random.
         """
-        images = self.scaled(images)
 
-        def logits(moved, name=""):
+        def logits(moved, name):
             outputs = self.network(self.value_range.outward(moved), training=False)
             return self.supervision.logits(outputs)
+
+        moved = self.perturbed(self.scaled(images), logits, share=1.0)
+        return self.value_range.outward(moved)
+
+    def perturbed(self, images, logits, share: float) -> tf.Tensor:
+        """f_φ of full ε of images scaled to [-1, 1], of which a `share` is searched, if any is.
+
+        `logits` maps (images, name of the pass) to those of the network, without augmentation.
+        """
 
         def directions(candidate):
             seed = draws.seed_for(self.seed, candidate, "perturb")
@@ -243,11 +251,12 @@ class RAT(base.SemiSupervised):
 
         epsilons = [t.epsilon for t in self.transform.transforms]
         if self.search:
-            search = dataclasses.replace(self.searching, xi=LARGE_XI, share=1.0)
-            found = search(self.transform, logits, images, logits(images), directions, epsilons)
+            search = dataclasses.replace(self.searching, xi=LARGE_XI, share=share)
+            clean = logits(images, "clean")
+            found = search(self.transform, logits, images, clean, directions, epsilons)
         else:
             found = adversary.random(directions(0), epsilons)
-        return self.value_range.outward(self.transform.apply(images, found.offsets))
+        return self.transform.apply(images, found.offsets)
 
 
 def _composite(described, padding: str) -> transforms_lib.Composite:

@@ -64,15 +64,15 @@ def reliability(logits, labels, count: int = 15) -> list[dict]:
     for i in np.unique(index):
         chosen = index == i
         right, images = int(correct[chosen].sum()), int(chosen.sum())
-        interval = scipy.stats.binomtest(right, images).proportion_ci(0.95, "wilson")
+        low, high = intervals.wilson(right / images, images)
         bins.append(
             {
                 "images": images,
                 "share": images / len(labels),
                 "confidence": float(confidence[chosen].mean()),
                 "accuracy": right / images,
-                "low": interval.low,
-                "high": interval.high,
+                "low": low,
+                "high": high,
             }
         )
     return bins
