@@ -62,7 +62,7 @@ class Flags:
     sweeps: int = fields.flag(10, "Sweeps, each killed once.", fields.at_least(0))
     levels: int = fields.flag(10, "Levels at which the disk is full.", fields.at_least(0))
     seed: int = fields.flag(0, "Seed of the moments.", fields.seed)
-    folder: str = fields.flag("", "Folder to work in; default: a temporary one.")
+    folder: str = fields.path("", "Folder to work in; default: a temporary one.")
 
 
 class Audit:

@@ -25,11 +25,11 @@ from rat_tf.storage import files, records
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    run_dir: str = fields.flag(None, "Run folder of rat_tf.train.")
-    output: str = fields.flag(None, "Folder of the model; every version is a subfolder.")
+    run_dir: str = fields.path(None, "Run folder of rat_tf.train.")
+    output: str = fields.path(None, "Folder of the model; every version is a subfolder.")
     weights: str = fields.flag("best", "Which weights to export.", choices=config_lib.WEIGHTS)
     version: int = fields.flag(0, "Version number; 0: the next one.", fields.at_least(0))
-    data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
+    data_dir: str = fields.path("", "TFDS folder, if it has moved since training.")
     allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 

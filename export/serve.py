@@ -41,7 +41,7 @@ PORT = fields.expect(lambda value: 1 <= value <= 65535, "a port in [1, 65535]")
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    model_dir: str = fields.flag(None, "Folder with the versions of a model.")
+    model_dir: str = fields.path(None, "Folder with the versions of a model.")
     name: str = fields.flag(protocol.NAME, "Name of the model for clients.")
     port: int = fields.flag(8500, "gRPC port.", PORT)
     rest_port: int = fields.flag(8501, "Port of REST and metrics.", PORT)

@@ -103,7 +103,7 @@ class Search:
     has another meaning for each pixel: it is searched on its own, at full size.
 
     With a `share` < 1 only that share of the images, evenly spread, is searched. The others have
-    random offsets of the same shape.
+    random offsets of the same shape; of fewer than 1/share images all may be others.
     """
 
     kind: str = "gradient"
@@ -136,6 +136,9 @@ class Search:
         rows = searched(images.shape[0], self.share)
         if len(rows) == images.shape[0]:
             return self._pooled(transform, logits, images, clean_logits, directions, epsilons)
+        others = random(self._shaped(transform, directions(0)), epsilons)
+        if not len(rows):  # a network with batch norm takes no batch without images
+            return others
 
         def some(values):
             return [tf.gather(v, rows) for v in values]
@@ -150,7 +153,7 @@ class Search:
         return tf.nest.map_structure(
             lambda *both: tf.gather(tf.concat(both, axis=0), place),
             found,
-            random(self._shaped(transform, directions(0)), epsilons),
+            others,
         )
 
     def _shaped(self, transform, directions) -> Sequence[tf.Tensor]:

@@ -22,14 +22,14 @@ from rat_tf.storage import files
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    run_dir: str = fields.flag(None, "Run folder of rat_tf.train.")
+    run_dir: str = fields.path(None, "Run folder of rat_tf.train.")
     weights: str = fields.flag("best", "Which weights to evaluate.", choices=config_lib.WEIGHTS)
     images: int = fields.flag(
         500,
         "Number of images for the robustness curves: a sample with the same shares of the classes.",
         fields.at_least(1),
     )
-    data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
+    data_dir: str = fields.path("", "TFDS folder, if it has moved since training.")
     allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 

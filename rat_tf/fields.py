@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fractions
 import math
+import os
 import re
 
 from absl import flags
@@ -29,6 +30,11 @@ def flag(default, text: str, check=None, choices=None, parse=None, group: str = 
     )
 
 
+def path(default, text: str, check=None, group: str = "Method"):
+    """A flag with a file or folder. ~ is the home folder, which shells do not fill in here."""
+    return flag(default, text, check, parse=os.path.expanduser, group=group)
+
+
 def inherit(cls: type) -> type:
     """Class decorator below @dataclass: a plain new default keeps the base's help and checks.
 
@@ -49,13 +55,13 @@ def value_of(field: dataclasses.Field, value):
     problem = None
     if parse and isinstance(value, str):
         try:
-            return parse(value)
+            value = parse(value)
         except ValueError as error:
             problem = str(error)
-    elif choices and value not in choices:
+    if problem is None and choices and value not in choices:
         hint = errors.did_you_mean(str(value), choices)
         problem = f"expected one of {', '.join(filter(None, choices))}, got {value!r}{hint}"
-    elif check:
+    elif problem is None and check and not getattr(value, "share", ""):  # that is counted later
         problem = check(value)
     if problem:
         raise errors.UserError(f"--{field.name}: {problem}")

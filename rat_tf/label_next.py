@@ -30,10 +30,10 @@ from rat_tf.storage import files
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    run_dir: str = fields.flag(None, "Run folder of rat_tf.train.")
-    output: str = fields.flag(None, "Folder for the table and the page.")
+    run_dir: str = fields.path(None, "Run folder of rat_tf.train.")
+    output: str = fields.path(None, "Folder for the table and the page.")
     count: int = fields.flag(100, "How many images at most.", fields.at_least(1))
-    copy_to: str = fields.flag(
+    copy_to: str = fields.path(
         "", "Also copy the images to <this folder>/<the model's guess>/; it must be new or empty."
     )
     suspicious: bool = fields.flag(False, "List labelled images whose label the model doubts.")
@@ -44,7 +44,7 @@ class Flags:
         fields.at_least(0),
     )
     seed: int = fields.flag(0, "Seed of these transformations and of the choice.", fields.seed)
-    data_dir: str = fields.flag("", "TFDS folder, if it has moved since training.")
+    data_dir: str = fields.path("", "TFDS folder, if it has moved since training.")
     allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 

@@ -1,4 +1,4 @@
-"""Refuses work that cannot fit into memory, before anything is allocated.
+"""Refuses work that cannot fit into memory, before anything is allocated, and bounds batches.
 
 Estimates are lower bounds, and they are compared with all the memory there is, free or not: what
 works is never refused. What only just does not fit ends later, when memory runs out.
@@ -29,6 +29,12 @@ def check(needs: Mapping[str, float], advice: str, available: float | None = Non
         f"not enough memory: this needs at least {gigabytes(needed)} ({listed}), and there are "
         f"{gigabytes(available)}; {advice}"
     )
+
+
+def at_once(most: int, image_shape) -> int:
+    """`most` images of up to 32×32 pixels; of larger ones as many as have no more pixels, or 1."""
+    height, width = image_shape[:2]
+    return max(min(most, most * 32 * 32 // (height * width)), 1)
 
 
 def gigabytes(size: float) -> str:

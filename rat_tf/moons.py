@@ -27,7 +27,7 @@ from rat_tf.config import cli
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    output: str = fields.flag("moons.png", "Output file; its extension sets the format.")
+    output: str = fields.path("moons.png", "Output file; its extension sets the format.")
     seed: int = fields.flag(5, "Seed of data and training.", fields.seed)
     iterations: int = fields.flag(500, "Training steps per panel.", fields.at_least(1))
 

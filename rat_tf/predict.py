@@ -31,9 +31,9 @@ MAX_NAMED = 10  # files that are named at the end
 
 @dataclasses.dataclass(frozen=True)
 class Flags:
-    run_dir: str = fields.flag("", "Run folder of rat_tf.train.")
-    model_dir: str = fields.flag("", "Folder of export.savedmodel, instead of --run_dir.")
-    output: str = fields.flag(None, "CSV file to write.")
+    run_dir: str = fields.path("", "Run folder of rat_tf.train.")
+    model_dir: str = fields.path("", "Folder of export.savedmodel, instead of --run_dir.")
+    output: str = fields.path(None, "CSV file to write.")
     pool: str = fields.flag(
         "", "Predict the unlabelled images of the run instead of files.", choices=("", "unlabeled")
     )
@@ -45,7 +45,7 @@ class Flags:
         fields.at_least(0),
     )
     seed: int = fields.flag(0, "Seed of these transformations.", fields.seed)
-    data_dir: str = fields.flag("", "TFDS folder for --pool, if it has moved since training.")
+    data_dir: str = fields.path("", "TFDS folder for --pool, if it has moved since training.")
     allow_code: bool = fields.flag(False, config_lib.ALLOW_CODE)
 
 

@@ -25,7 +25,7 @@ from rat_tf.storage import escapes
 @dataclasses.dataclass(frozen=True)
 class Flags:
     paper: str = fields.flag("", f"Show only this table of the paper: {', '.join(paper.TABLES)}.")
-    output: str = fields.flag("report", "Folder for the report.")
+    output: str = fields.path("report", "Folder for the report.")
 
 
 def main(folders: list[str], table: str, output: str) -> None:

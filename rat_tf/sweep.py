@@ -47,7 +47,7 @@ class Flags:
         "Use a different labelled split for every seed: --split_seed + seed. By default all seeds "
         "share one split, as in the code of the paper's baselines.",
     )
-    runs: str = fields.flag("runs", "Folder that contains the run folders.")
+    runs: str = fields.path("runs", "Folder that contains the run folders.")
     run: bool = fields.flag(False, "Train the unfinished runs.")
     print_commands: bool = fields.flag(False, "Print one command per unfinished run.")
 

@@ -254,6 +254,26 @@ def test_the_rest_of_a_share_has_the_shape_of_what_is_searched(kind):
     np.testing.assert_allclose(values, 0.5, rtol=1e-6)
 
 
+@pytest.mark.parametrize("ascent", ["paper", "steepest"])
+def test_a_share_of_few_images_may_be_none(ascent):
+    """Then no pass is made, which batch norm could not take; offsets are those of the others."""
+
+    def logits(images, name):
+        assert len(images), name
+        return linear(images)
+
+    transform = transforms.parse("affine:0.5,noise:0.4")
+    for options in ({}, {"kind": "both", "scale": 0.5}):
+        actual = found(transform, X, share=0.04, ascent=ascent, logits=logits, **options)
+        affine, noise = (np.asarray(v) for v in directions(transform, X)(0))
+        if ascent == "steepest":
+            left, _, right = np.linalg.svd(affine, full_matrices=False)
+            affine = left @ right
+        for offset, expected in zip(actual.offsets, (0.5 * affine, 0.4 * noise)):
+            np.testing.assert_allclose(offset, expected, rtol=1e-6, atol=1e-9)
+        assert actual.fallback.shape == (6,) and not np.any(actual.fallback)
+
+
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.3, 0.5, 0.7, 0.9, 1.0])
 def test_replicas_choose_what_one_device_chooses(share):
     chosen = adversary.searched(120, share)

@@ -72,14 +72,15 @@ def check_steps(parsed) -> None:
 def given(parsed) -> dict[str, str]:
     """The flags by which a command finds its run again, as texts."""
     values = {n: parsed.values[n] for n in parsed.given if n in table.FLAGS}
-    kept = {n: v for n, v in values.items() if n == "budget" or not _of_machine(n)}
+    kept = {n: v for n, v in values.items() if n == "budget" or not of_machine(n)}
     if parsed.flagfiles:
         kept["flagfile"] = " ".join(parsed.flagfiles)
     return {name: fields.text_of(value) for name, value in sorted(kept.items())}
 
 
-def _of_machine(name: str) -> bool:
-    return table.FLAGS[name].metadata["group"] == "Machine"
+def of_machine(name: str) -> bool:
+    """Whether this is a training flag that does not change the result."""
+    return name in table.FLAGS and table.FLAGS[name].metadata["group"] == "Machine"
 
 
 def config(parsed, preset: str = "", side: int = 0, long: bool = False) -> table.Config:
@@ -98,9 +99,9 @@ def config(parsed, preset: str = "", side: int = 0, long: bool = False) -> table
             values["image_size"] = min(fitting(side), values["image_size"])
         values |= ours
     if measures(parsed):
-        validated = fields.Steps.parse(values["validate_every"])
+        validated = fields.value_of(table.FLAGS["validate_every"], values["validate_every"])
         share = isinstance(validated, fields.Steps)
-        values["iterations"] = PLACEHOLDER if share else max(validated, 1)
+        values["iterations"] = PLACEHOLDER if share else validated
     return flag_values.to_config(values, parsed.given)
 
 

@@ -15,6 +15,7 @@ from rat_tf import errors, fields
 from rat_tf.config import training_flags
 from rat_tf.data import options as data_options
 from rat_tf.methods import options as method_options
+from rat_tf.networks import names
 from rat_tf.transforms import spec
 
 METHODS = method_options.METHODS
@@ -189,7 +190,10 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         ]
 
     def warnings(self) -> Iterator[str]:
-        """What is allowed but probably not meant: ramps and a decay that the run does not reach."""
+        """What is allowed but probably not meant.
+
+        Ramps and a decay that the run does not reach, and a search that finds only rounding.
+        """
         for name, effect in BEYOND.items():
             value = getattr(self, name)
             if value is not None and value > self.iterations:
@@ -198,12 +202,25 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
                     f"{self.iterations}: {effect}. A share such as --{name}=40% follows the run"
                 )
 
+        gradient = self.options.searches and self.adversary != "worst_of"
+        if gradient and not self.augments and not self.xi.relative and self.xi.value < LEAST_XI:
+            family, _ = names.parse(self.network)
+            unless = ", unless the network has dropout" if family.foreign else ""
+            yield (
+                f"--xi={self.xi} is lost in rounding without augmentation: both passes of the "
+                f"search see the same pixels, and what it finds is random{unless}. --xi=0.1eps "
+                "finds a gradient"
+            )
+
     def flagfile(self) -> str:
         """The text of a flagfile that reproduces this config in any run folder."""
         values = ((name, getattr(self, name)) for name in FLAGS if name != "run_dir")
         lines = [f"--{name}={fields.text_of(v)}" for name, v in values if v is not None]
         return "\n".join([f"# rat_tf {rat_tf.__version__}", *lines]) + "\n"
 
+
+#: Where two passes see the same pixels, a smaller ξ is lost in the rounding of float32.
+LEAST_XI = 1e-3
 
 #: Schedules, and what happens when they are longer than the run.
 BEYOND = {

@@ -38,7 +38,7 @@ class TrainingFlags:
         names.check,
         group="Training",
     )
-    pretrained: str = fields.flag(
+    pretrained: str = fields.path(
         "",
         "Weights that the backbone of --network starts from, all layers but the last: a .h5 file "
         "of weights as keras.applications have it, a .keras or .h5 file of a model, or the folder "
@@ -97,7 +97,7 @@ class TrainingFlags:
         group="Training",
     )
     allow_code: bool = fields.flag(False, ALLOW_CODE, group="Machine")
-    run_dir: str = fields.flag(
+    run_dir: str = fields.path(
         "",
         "Run folder; default: runs/<path of the flagfile below configs/>/<method>-seed<seed>, with "
         "-labels<n> if --labels differs from the flagfile. A stopped run is resumed.",

@@ -38,6 +38,6 @@ def existing(path: str) -> str:
 
 def folder(config: options.DataOptions) -> str:
     if config.cache_dir:
-        return os.path.expanduser(config.cache_dir)
+        return config.cache_dir
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(caches, "rat_tf")

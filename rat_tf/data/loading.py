@@ -63,7 +63,7 @@ def load(config: options.DataOptions, recorded: recorded_lib.Recorded | None = N
     else:
         earlier = None
         if config.init_from:
-            path = os.path.join(os.path.expanduser(config.init_from), "split.json")
+            path = os.path.join(config.init_from, "split.json")
             earlier = splits.read(path, "--init_from")
         split = splits.split(source, config, earlier)
     unlabeled = split.unlabeled

@@ -27,7 +27,7 @@ class DataOptions:
         check=_check_dataset,
         group="Data",
     )
-    data_dir: str = fields.flag(
+    data_dir: str = fields.path(
         "", "TFDS folder, local or gs://; default: that of TFDS.", group="Machine"
     )
     download: bool = fields.flag(
@@ -82,10 +82,10 @@ class DataOptions:
         fields.seed,
         group="Data",
     )
-    split_file: str = fields.flag(
+    split_file: str = fields.path(
         "", "Use the split in this file: split.json of another run.", group="Data"
     )
-    init_from: str = fields.flag(
+    init_from: str = fields.path(
         "",
         "Run folder whose best weights training starts from, such as that of the last round when "
         "labels have been added. Its validation images stay validation, wherever their files are "
@@ -142,11 +142,22 @@ class DataOptions:
         fields.at_least(0),
         group="Machine",
     )
-    cache_dir: str = fields.flag(
+    cache_dir: str = fields.path(
         "",
         "Folder for decoded sets and ZCA matrices; default: ~/.cache/rat_tf.",
         group="Machine",
     )
+
+    @property
+    def augments(self) -> bool:
+        """Whether two passes over the same images see different pixels."""
+        return bool(
+            self.augment_shift
+            or self.augment_flip
+            or self.augment_noise
+            or self.augment_crop < 1
+            or self.augment_color
+        )
 
     @property
     def batch_sizes(self) -> tuple[int, int]:

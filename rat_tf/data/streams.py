@@ -7,12 +7,13 @@ import hashlib
 import numpy as np
 import tensorflow as tf
 
-from rat_tf import errors
+from rat_tf import errors, memory
 from rat_tf.data import examples
 from rat_tf.data.examples import Examples
 
 LABELED, UNLABELED = 0, 1  # give the two shuffles different seeds
 PREFETCH = 2  # batches per replica
+EVALUATED = 256  # images at once, of up to 32×32 pixels
 SMALL = 2048  # up to this size, sorting random numbers is faster than shuffling indices
 
 
@@ -118,8 +119,9 @@ def weighted(dataset: tf.data.Dataset, weights: np.ndarray) -> tf.data.Dataset:
     return dataset.map(element)
 
 
-def evaluation(found: Examples, batch: int = 256) -> tf.data.Dataset:
-    """(images, labels) in order, each example once."""
+def evaluation(found: Examples, batch: int | None = None) -> tf.data.Dataset:
+    """(images, labels) in order, each example once; of large images fewer at once."""
+    batch = batch or memory.at_once(EVALUATED, found.image_shape)
     reader = _Reader(found)
 
     def element(start):

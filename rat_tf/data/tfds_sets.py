@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import os
 import re
 import urllib.error
 import urllib.parse
@@ -59,7 +58,7 @@ def find(config: options.DataOptions) -> listing.Listing:
 def _builder(config: options.DataOptions) -> tfds.core.DatasetBuilder:
     """The prepared set, in the version that is on disk."""
     name = NAMES.get(config.dataset) or config.dataset.partition(":")[2]
-    data_dir = os.path.expanduser(config.data_dir) or None
+    data_dir = config.data_dir or None
     if not re.fullmatch(r"\w+([/:].+)?", name):
         raise errors.UserError(
             f"--dataset={config.dataset}: expected the name of a TFDS set, such as tfds:mnist or "

@@ -101,8 +101,8 @@ class Method(keras_habits.Habits, abc.ABC):
         return self.network(self.preprocessing(images), training=training)
 
     def default(self, name: str, value):
-        """A value, or that of the method's options where none is given."""
-        return getattr(self.defaults, name) if value is None else value
+        """A value, checked, or that of the method's options where none is given."""
+        return checks.option(self.defaults, name, value)
 
     def scaled(self, images) -> tf.Tensor:
         """Images as they are stored, preprocessed and scaled to [-1, 1]."""

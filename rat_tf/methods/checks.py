@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf.methods import pixels, supervision
+from rat_tf.methods.options import arguments
 from rat_tf.networks import guard
 
 _EXPECTED = "expected a tf.data.Dataset of ((images, labels), unlabelled images), as rat_tf.pair"
@@ -27,6 +28,13 @@ def model(network, name: str = "network") -> None:
     shape = getattr(network, "output_shape", None) if network.built else None
     if shape is not None:
         _outputs(shape)
+
+
+def option(kind, name: str, given):
+    """An argument by the check of its flag, or the default; tensors are taken as they are."""
+    if given is None:
+        return getattr(kind, name)
+    return given if tf.is_tensor(given) else arguments.value(kind, name, given)
 
 
 def same_keras(**given) -> None:

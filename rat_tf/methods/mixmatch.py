@@ -32,9 +32,11 @@ class MixMatch(base.SemiSupervised):
         **kwargs,
     ):
         super().__init__(*args, **kwargs)
-        self.sharpening = sharpening
-        self.augmentations = augmentations
-        self.mixup_alpha = mixup_alpha  # None: no Mixup
+        self.sharpening = self.default("sharpening", sharpening)
+        self.augmentations = self.default("augmentations", augmentations)
+        if mixup_alpha is not None:  # None: no Mixup
+            mixup_alpha = self.default("mixup_alpha", mixup_alpha)
+        self.mixup_alpha = mixup_alpha
 
     def objective(self, labeled, labels, unlabeled, step, tape):
         with tape.stop_recording():

@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from rat_tf import adversary, divergences, draws, schedules
 from rat_tf import transforms as transforms_lib
-from rat_tf.methods import base
+from rat_tf.methods import base, checks
+from rat_tf.methods.options import arguments
 from rat_tf.methods.options import rat as options
 from rat_tf.networks import guard
 from rat_tf.transforms import spec
@@ -33,12 +34,14 @@ class RAT(base.SemiSupervised):
     Beyond the paper: other searches (`adversary_kind`, `candidates`, `adversary_scale`,
     `adversary_share`, see `adversary.Search`); and of the KL another `target`, its temperature and
     a threshold of its confidence. With `separate_statistics` labelled and unlabelled images have a
-    clean pass each, of which the second needs no backward pass: without the entropy term it only
-    gives the target. It is the one that moves the running statistics, as there are far more
-    unlabelled images to take them from.
+    clean pass each, of which the second needs no backward pass: without the entropy term, hence
+    `entropy_multiplier=0`, it only gives the target. It is the one that moves the running
+    statistics, as there are far more unlabelled images to take them from.
     """
 
     defaults = options.RAT
+    #: Whether images are mixed with each other, see `RATMixup`.
+    mixes = False
     observations = ("cross_entropy", "kl", "entropy", "flipped", "fallback", "lambda")
 
     def __init__(
@@ -65,6 +68,24 @@ class RAT(base.SemiSupervised):
     ):
         transform = _composite(transforms, padding)
         super().__init__(*args, more_observations=_epsilon_names(transform), **kwargs)
+        self._check(
+            transforms=spec.Spec(tuple((t.name, t.epsilon) for t in transform.transforms)),
+            padding=padding,
+            xi=xi,
+            power_iterations=power_iterations,
+            ascent=ascent,
+            adversary=adversary_kind,
+            candidates=candidates,
+            adversary_scale=adversary_scale,
+            adversary_share=adversary_share,
+            epsilon_rampup=epsilon_rampup,
+            entropy_multiplier=entropy_multiplier,
+            kl_direction=kl_direction,
+            target=target,
+            target_temperature=target_temperature,
+            target_threshold=target_threshold,
+            separate_statistics=separate_statistics,
+        )
         self.transform = transform
         self.search = search
         if xi is None:
@@ -86,6 +107,16 @@ class RAT(base.SemiSupervised):
         self.target_temperature = target_temperature
         self.target_threshold = target_threshold
         self.separate_statistics = separate_statistics
+
+    def _check(self, **given) -> None:
+        """Refuses what is refused of flags, alone or together; tensors are not looked at."""
+        given |= {"mixup": self.mixes, "ema_decay": self.ema_decay}
+        given = {name: v for name, v in given.items() if v is not None and not tf.is_tensor(v)}
+        for name in given.keys() - {field.name for field in dataclasses.fields(self.defaults)}:
+            if given[name] != getattr(options.RAT, name):
+                name = arguments.NAMES.get(name, name)
+                raise ValueError(f"{name}: not used by {type(self).__name__}")
+        arguments.options(self.defaults, given)
 
     def objective(self, labeled, labels, unlabeled, step, tape):
         if self.separate_statistics:
@@ -200,11 +231,19 @@ class RAT(base.SemiSupervised):
         For looking at: found for the network as it predicts, without augmentation and with running
         statistics, by the search or, if there is none, drawn at random.
         """
-        images = self.scaled(images)
 
-        def logits(moved, name=""):
+        def logits(moved, name):
             outputs = self.network(self.value_range.outward(moved), training=False)
             return self.supervision.logits(outputs)
+
+        moved = self.perturbed(self.scaled(images), logits, share=1.0)
+        return self.value_range.outward(moved)
+
+    def perturbed(self, images, logits, share: float) -> tf.Tensor:
+        """f_φ of full ε of images scaled to [-1, 1], of which a `share` is searched, if any is.
+
+        `logits` maps (images, name of the pass) to those of the network, without augmentation.
+        """
 
         def directions(candidate):
             seed = draws.seed_for(self.seed, candidate, "perturb")
@@ -212,19 +251,19 @@ class RAT(base.SemiSupervised):
 
         epsilons = [t.epsilon for t in self.transform.transforms]
         if self.search:
-            search = dataclasses.replace(self.searching, xi=LARGE_XI, share=1.0)
-            found = search(self.transform, logits, images, logits(images), directions, epsilons)
+            search = dataclasses.replace(self.searching, xi=LARGE_XI, share=share)
+            clean = logits(images, "clean")
+            found = search(self.transform, logits, images, clean, directions, epsilons)
         else:
             found = adversary.random(directions(0), epsilons)
-        return self.value_range.outward(self.transform.apply(images, found.offsets))
+        return self.transform.apply(images, found.offsets)
 
 
 def _composite(described, padding: str) -> transforms_lib.Composite:
-    if isinstance(described, str):
-        described = spec.Spec.parse(described)
-    if isinstance(described, spec.Spec):
-        return transforms_lib.build(described, padding)
-    return described
+    if isinstance(described, transforms_lib.Composite):
+        return described
+    described = checks.option(options.RAT, "transforms", described)
+    return transforms_lib.build(described, checks.option(options.RAT, "padding", padding))
 
 
 def _epsilon_names(transform) -> list[str]:

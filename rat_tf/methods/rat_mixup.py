@@ -17,14 +17,17 @@ class RATMixup(rat.RAT):
     λ' is 1 this is RAT, up to batch statistics over other batches. The pass over the unmixed
     unlabelled images gives the targets and updates the running statistics, which must describe
     unmixed images.
-    The threshold is for the nearer image of a mixture.
+    The threshold is for the nearer image of a mixture. `kl_direction` and `separate_statistics`
+    stay as they are: a target with classes of probability 0 has no reverse KL, and a mixture is of
+    labelled and unlabelled images.
     """
 
     weighs_labels = False
+    mixes = True
 
     def __init__(self, *args, mixup_alpha: float = options.MIXUP_ALPHA, **kwargs):
         super().__init__(*args, **kwargs)
-        self.mixup_alpha = mixup_alpha
+        self.mixup_alpha = self.default("mixup_alpha", mixup_alpha)
 
     def objective(self, labeled, labels, unlabeled, step, tape):
         (clean,) = self.forward(step, "clean", unlabeled, update_stats=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rat_tf.methods import rat
+from rat_tf.methods import checks, rat
 from rat_tf.methods.options import rat as options
-from rat_tf.transforms import spec
 
 
 class VAT(rat.RAT):
@@ -13,7 +12,7 @@ class VAT(rat.RAT):
     defaults = options.VAT
 
     def __init__(self, *args, transforms: str = options.VAT.transforms, **kwargs):
-        noise = spec.Spec.parse(transforms).only("noise")
+        noise = checks.option(options.VAT, "transforms", transforms).only("noise")
         if not noise.parts:
             raise ValueError(f"transforms: expected noise:<ε>, got {transforms!r}")
         super().__init__(*args, transforms=noise, **kwargs)

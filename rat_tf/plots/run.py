@@ -26,8 +26,8 @@ WORDS = {
     "cross_entropy": "cross entropy, labelled",
     "entropy": "entropy, unlabelled",
     "kl": "trained on",
-    "adversarial_kl": "worst found, 64 images",
-    "random_kl": "random, 64 images",
+    "adversarial_kl": "worst found, sample",
+    "random_kl": "random, sample",
     "consistency": "mean over unlabelled images",
     "lambda": "λ (left)",
 }

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rat_tf import memory
 from rat_tf.prediction import inputs
 
-PIXELS = 2**17  # of the images of a batch: the search takes 8 kB per pixel in a WRN-28-2
-MAX_BATCH = 128
+MAX_BATCH = 128  # of 32×32 pixels: the search takes 8 kB per pixel in a WRN-28-2
 
 
 class Outputs(NamedTuple):
@@ -43,7 +43,7 @@ class Classifier(abc.ABC):
     @property
     def batch(self) -> int:
         """Images that are predicted at once."""
-        return max(1, min(MAX_BATCH, PIXELS // (self.image_shape[0] * self.image_shape[1])))
+        return memory.at_once(MAX_BATCH, self.image_shape)
 
     @abc.abstractmethod
     def outputs(self, images: np.ndarray, start: int = 0, draws: int = 0, seed: int = 0) -> Outputs:

@@ -17,8 +17,9 @@ import tensorflow as tf
 from sklearn import base
 from sklearn.utils import check_random_state, validation
 
-from rat_tf import errors, fields, methods, networks, schedules, transforms
+from rat_tf import methods, networks, schedules, transforms
 from rat_tf.data import streams
+from rat_tf.methods.options import arguments
 from rat_tf.networks import copies
 from rat_tf.sklearn import inputs
 from rat_tf.training import optimizers
@@ -167,7 +168,7 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
     def _options(self) -> methods.options.base.Options:
         """The options of the method, checked; schedules are shares of the run."""
         kind = methods.options.METHODS[self.method]
-        known = {field.name: field for field in dataclasses.fields(kind)}
+        known = {field.name for field in dataclasses.fields(kind)}
         given = {
             "learning_rate": self.learning_rate,
             "consistency": self.consistency if "consistency" in known else None,
@@ -182,17 +183,7 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
         for name in self.method_options or ():
             if name not in known:
                 raise ValueError(f"method_options: {name} is not an option of {self.method}")
-        try:
-            values = {
-                name: fields.value_of(
-                    field, field.default if given.get(name) is None else given[name]
-                )
-                for name, field in known.items()
-            }
-            options = kind(**values)
-            options.check()
-        except errors.UserError as error:
-            raise ValueError(str(error).removeprefix("--")) from None
+        options = arguments.options(kind, given, names={})
         if not self._is_image and "transforms" in known:
             for name, _ in options.transforms.parts:
                 if name not in FOR_ROWS:
@@ -221,17 +212,17 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
             inputs.check_network(each, self._shape, len(self.classes_))
         if averaged is not None:
             copies.assign(averaged, network)
-        arguments = options.arguments()
+        given = options.arguments()
         used = getattr(options, "used_transforms", None)
         if used is not None:
-            arguments["transforms"] = transforms.build(used, getattr(options, "padding", "zeros"))
+            given["transforms"] = transforms.build(used, getattr(options, "padding", "zeros"))
         trainer = options.load_model()(
             network,
             averaged=averaged,
             ema_decay=options.ema_decay,
             preprocessing=inputs.layer(self._mean, self._scale),
             seed=self._seed,
-            **arguments,
+            **given,
         )
         rate = schedules.LearningRate(options.learning_rate, round(0.8 * self.iterations), 0.2)
         trainer.compile(optimizers.Adam(rate, epsilon=1e-8))

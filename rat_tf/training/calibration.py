@@ -70,7 +70,8 @@ def measure(config: config_lib.Config, images: data.Data, strategy) -> Speed:
         steps, spent = steps + count, spent + last
         count = min(2 * count, call * max(MAX_STEPS // call, 1))
     call, evaluated, traced = evaluation(model, images.labeled)
-    examine = functools.partial(callbacks.examine, model, loop.examined_images(images))
+    some = loop.examined_images(config, images, strategy)
+    examine = functools.partial(callbacks.examine, model, some)
     first, examined = _seconds(examine), _seconds(examine)
     traced += max(first - examined, 0.0)
     del model, batches, examine

@@ -99,7 +99,8 @@ def of(parsed: cli.Parsed) -> Choice:
         folder = _find(_default(config, parsed), unlike)
     run = run_folder.Run(folder)
     if os.path.exists(run.flags):
-        machine = [n for n in parsed.given if _of_machine(n) and n not in ("run_dir", "budget")]
+        own = ("run_dir", "budget")
+        machine = [n for n in parsed.given if recipe.of_machine(n) and n not in own]
         config = run.config(**{name: parsed.values[name] for name in machine})
     return Choice(parsed, _in_folder(config, folder), given)
 
@@ -184,10 +185,6 @@ def _shown(name: str, flags: dict) -> str:
 
 def _in_folder(config: config_lib.Config, folder: str) -> config_lib.Config:
     return dataclasses.replace(config, run_dir=folder)
-
-
-def _of_machine(name: str) -> bool:
-    return name in config_lib.FLAGS and config_lib.FLAGS[name].metadata["group"] == "Machine"
 
 
 def _side(parsed: cli.Parsed, config: config_lib.Config) -> int:

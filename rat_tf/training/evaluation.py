@@ -7,7 +7,7 @@ import scipy.special
 import tensorflow as tf
 from sklearn import metrics
 
-from rat_tf import adversary, divergences, draws, transforms
+from rat_tf import adversary, divergences, draws, memory, transforms
 from rat_tf.data import examples
 from rat_tf.training import intervals, weights
 
@@ -21,14 +21,15 @@ MAX_EPSILON = {
 }
 # Without augmentation between the passes a smaller ξ is lost in rounding.
 XI = adversary.Xi(0.1, relative=True)
-BATCH = 100
+BATCH = 100  # of up to 32×32 pixels
 
 
 def predict(trained: weights.Trained, found: examples.Examples) -> np.ndarray:
     """Logits [N, classes] of stored images, of which one batch at a time is copied."""
     logits = tf.function(trained.logits)
-    starts = range(0, len(found), BATCH)
-    batches = (found.take(slice(start, start + BATCH)).images for start in starts)
+    size = memory.at_once(BATCH, found.image_shape)
+    starts = range(0, len(found), size)
+    batches = (found.take(slice(start, start + size)).images for start in starts)
     return np.concatenate([logits(batch).numpy() for batch in batches])
 
 
@@ -63,15 +64,15 @@ def reliability(logits, labels, count: int = 15) -> list[dict]:
     for i in np.unique(index):
         chosen = index == i
         right, images = int(correct[chosen].sum()), int(chosen.sum())
-        interval = scipy.stats.binomtest(right, images).proportion_ci(0.95, "wilson")
+        low, high = intervals.wilson(right / images, images)
         bins.append(
             {
                 "images": images,
                 "share": images / len(labels),
                 "confidence": float(confidence[chosen].mean()),
                 "accuracy": right / images,
-                "low": interval.low,
-                "high": interval.high,
+                "low": low,
+                "high": high,
             }
         )
     return bins
@@ -122,14 +123,15 @@ def robustness(
         transforms.parse(f"{name}:{largest}", padding).transforms[0]
         for name, largest in MAX_EPSILON.items()
     ]
+    size = memory.at_once(BATCH, images.shape[1:])
     rows = []
     for kind, transform in enumerate(kinds):
         for adversarial in (False, True):
             for epsilon in np.linspace(0, transform.epsilon, points):
                 # ε = 0 has no direction to search in.
                 totals = np.array([(clean.argmax(-1) != labels).sum() * (epsilon == 0), 0.0])
-                for start in range(0, len(images) if epsilon else 0, BATCH):
-                    part = slice(start, start + BATCH)
+                for start in range(0, len(images) if epsilon else 0, size):
+                    part = slice(start, start + size)
                     seed = draws.seed_for(0, start, "robustness")
                     totals += [
                         float(value)

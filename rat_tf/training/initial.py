@@ -25,7 +25,7 @@ def check(config: config_lib.Config) -> None:
 
 
 def _run(config: config_lib.Config) -> run_folder.Run:
-    run = run_folder.Run(os.path.expanduser(config.init_from))
+    run = run_folder.Run(config.init_from)
     if not os.path.exists(run.flags):
         raise errors.UserError(
             f"--init_from: expected a run folder, but {config.init_from} has no flags.cfg"

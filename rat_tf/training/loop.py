@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from rat_tf import config as config_lib
-from rat_tf import data
+from rat_tf import data, memory
 from rat_tf.data import loading, strata, streams
 from rat_tf.methods import base
 from rat_tf.networks import guard
@@ -29,7 +29,7 @@ from rat_tf.training import (
 )
 from rat_tf.training import callbacks as callbacks_lib
 
-EXAMINED = 64  # unlabelled images on which the adversary is examined
+EXAMINED = 64  # unlabelled images on which the adversary is examined, at most
 SETTLED = 200  # steps after which one class for all images is a collapse
 
 
@@ -76,7 +76,7 @@ def fit(
     columns = [*model.training_metrics, *(f"val_{name}" for name in model.test_metrics)]
     columns += callbacks_lib.Examination.COLUMNS
     curves = callbacks_lib.Curves(run, columns, start, config.tensorboard, checkpoint.stopwatch)
-    examination = callbacks_lib.Examination(examined_images(images), curves)
+    examination = callbacks_lib.Examination(examined_images(config, images, strategy), curves)
     try:
         model.fit(
             stream(config, images, strategy, start),
@@ -107,11 +107,17 @@ def network_of(config, run: run_folder.Run, images: data.Data) -> kept_network.N
     return network.Source(config, shape, classes)
 
 
-def examined_images(images: data.Data):
-    """The unlabelled images on which the adversary is examined: a sample from the whole pool."""
+def examined_images(config, images: data.Data, strategy):
+    """The unlabelled images on which the adversary is examined: a sample from the whole pool.
+
+    One device searches all of them at once. Of large images there are no more than a replica has
+    in a training step, which fits into its memory.
+    """
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
+    of_replica = sum(config.batch_sizes) // strategy.num_replicas_in_sync
+    count = min(EXAMINED, max(of_replica, memory.at_once(EXAMINED, pool.image_shape)))
     # Labels of the pool, if the set has them, are not looked at.
-    return pool.take(strata.sample(np.zeros(len(pool), int), EXAMINED)).images
+    return pool.take(strata.sample(np.zeros(len(pool), int), count)).images
 
 
 def train(
@@ -144,7 +150,8 @@ def train(
         "seconds": seconds,
         "images_per_second": sum(config.batch_sizes) * config.iterations / seconds,
     }
-    examined = model.examine(examined_images(images), tf.constant(config.iterations, tf.int64))
+    some = examined_images(config, images, strategy)
+    examined = model.examine(some, tf.constant(config.iterations, tf.int64))
     if examined:
         names = canvas.drawable(images.class_names, plots.NAME)
         for key in ("before", "after"):

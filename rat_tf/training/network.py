@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import tensorflow as tf
 
@@ -73,7 +72,7 @@ class Source(kept_network.Network):
         self._first = first
 
     def _pretrain(self, network) -> None:
-        path = os.path.expanduser(self.config.pretrained)
+        path = self.config.pretrained
         if network_files.is_run(path):
             trained = weights.load(run_folder.Run(path), "best", self.config.allow_code)
             found = backbone.of_model(trained.network)

@@ -21,7 +21,7 @@ def check(config: config_lib.Config) -> None:
                 model_files.refuse_code(found, groups[0])
     elif family.builder == "of_function":
         module_file(groups[0])
-    path = os.path.expanduser(config.pretrained)
+    path = config.pretrained
     if path and not is_run(path):
         if os.path.isdir(path):
             raise errors.UserError(
@@ -62,9 +62,8 @@ def hashes(config: config_lib.Config) -> dict[str, str]:
         paths.append(os.path.expanduser(groups[0]))
     elif family.builder == "of_function":
         paths.append(module_file(groups[0]))
-    pretrained = os.path.expanduser(config.pretrained)
-    if pretrained and not is_run(pretrained):
-        paths.append(pretrained)
+    if config.pretrained and not is_run(config.pretrained):
+        paths.append(config.pretrained)
     return {path: model_files.sha256(path) for path in paths}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -58,28 +57,17 @@ def rows(config, data, columns: int) -> list[tuple]:
 def _transformed(config, images, num_classes: int) -> tuple[tf.Tensor, str]:
     """The run's search at full ε against the initial network: nothing is trained here."""
     build.check_scale(config, images.shape[1:])
-    transform = build.transform(config)
     if not len(images):
-        return images, f"{transform}, skipped: the images are too large"
+        return images, f"{build.transform(config)}, skipped: the images are too large"
     source = network_lib.Source(config, images.shape[1:], num_classes)
     model = build.method(config, source, preprocessing=None)
-    epsilons = [t.epsilon for t in transform.transforms]
 
-    def logits(moved, name=""):
+    def logits(moved, name):
         return guard.call(model.network, moved, update_stats=False)
 
-    def directions(candidate):
-        seed = draws.seed_for(config.seed, candidate, "contact sheet direction")
-        return transform.random_direction(len(images), images.shape[1:], seed)
-
-    if model.search:
-        # Without augmentation, a ξ below the precision of float32 would find only noise.
-        search = dataclasses.replace(model.searching, xi=adversary.Xi(0.01))
-        found = search(transform, logits, images, logits(images), directions, epsilons)
-        how = f"{_named(search)} to the untrained network"
-    else:
-        found, how = adversary.random(directions(0), epsilons), "random"
-    return transform.apply(images, found.offsets), f"{transform}, {how}"
+    how = f"{_named(model.searching)} to the untrained network" if model.search else "random"
+    moved = model.perturbed(images, logits, model.searching.share)
+    return moved, f"{model.transform}, {how}"
 
 
 def _named(search: adversary.Search) -> str:

@@ -20,7 +20,7 @@ DEFAULT_TRIALS = 20  # of a random or Bayesian search
 class Settings:
     """The tuner's own flags."""
 
-    output: str = fields.flag(
+    output: str = fields.path(
         "", "Folder of the search; default: runs/<name of the flagfile>/tune-<method>."
     )
     tuner: str = fields.flag(

@@ -6,13 +6,12 @@ import glob
 import os
 import statistics
 
-import scipy.stats
 import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf.plots import search as figure
 from rat_tf.storage import files, records
-from rat_tf.training import run_folder
+from rat_tf.training import intervals, run_folder
 
 MIN_TRIALS = 3  # earlier trials that the median rule needs
 GRACE_FRACTION = 1 / 3  # of a trial's steps, in which it is not stopped
@@ -130,9 +129,8 @@ def with_intervals(folder: str, ranked: list[dict]) -> list[dict]:
     images = run_folder.Run(path(folder, best)).described()["counts"]["validation"]
     found = []
     for trial in ranked:
-        wrong = round(trial["validation_error"] * images)
-        interval = scipy.stats.binomtest(wrong, images).proportion_ci(0.95, "wilson")
-        found.append({**trial, "low": interval.low, "high": interval.high})
+        low, high = intervals.wilson(trial["validation_error"], images)
+        found.append({**trial, "low": low, "high": high})
     return found
 
 

@@ -1,6 +1,7 @@
 """The command line: who wins, where a run's folder is, mistakes in one line, and the help."""
 
 import dataclasses
+import importlib
 import subprocess
 import sys
 
@@ -46,6 +47,46 @@ def test_flagfiles_nest_and_the_command_line_wins_wherever_it_stands(printed):
     expected = "70 7 wrn-10-1 runs/top/rat-seed7"
     assert printed("--seed=7", "--flagfile=top.cfg") == (0, expected, "")
     assert printed("--flagfile", "top.cfg", "--seed", "7") == (0, expected, "")
+
+
+#: The flags with a path, by the class that declares them.
+PATHS = {
+    "rat_tf.config:Config": "run_dir split_file init_from pretrained data_dir cache_dir",
+    "rat_tf.evaluate:Flags": "run_dir data_dir",
+    "rat_tf.label_next:Flags": "run_dir output copy_to data_dir",
+    "rat_tf.moons:Flags": "output",
+    "rat_tf.predict:Flags": "run_dir model_dir output data_dir",
+    "rat_tf.report:Flags": "output",
+    "rat_tf.sweep:Flags": "runs",
+    "rat_tf.tuning.search_settings:Settings": "output",
+    "export.savedmodel:Flags": "run_dir output data_dir",
+    "export.serve:Flags": "model_dir",
+}
+
+
+@pytest.mark.parametrize("declared", PATHS)
+def test_a_tilde_is_the_home_folder(declared, tmp_path, monkeypatch):
+    """A shell leaves it as it is in --output=~/x, and flagfiles have no shell."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    module, _, name = declared.partition(":")
+    kind, flags = getattr(importlib.import_module(module), name), PATHS[declared].split()
+    given = {flag: f"--{flag}=~/{flag}" for flag in flags}
+    if name == "Config":  # one by one, as some exclude each other
+        for flag, line in given.items():
+            (tmp_path / "some.cfg").write_text(f"--network=keras:MobileNetV2\n{line}\n")
+            config = cli.parse([f"--flagfile={tmp_path}/some.cfg"], training=True).config
+            assert getattr(config, flag) == str(tmp_path / flag)
+            assert flag == "run_dir" or f"--{flag}={tmp_path}/{flag}\n" in config.flagfile()
+    else:
+        parsed = cli.parse(given.values(), kind)
+        assert [getattr(parsed, flag) for flag in flags] == [str(tmp_path / f) for f in flags]
+    others = {field.name for field in dataclasses.fields(kind)} - {*flags}
+    assert not {"run_dir", "output", "model_dir", "data_dir"} & others
+
+
+def test_a_run_folder_is_checked_as_any_text(printed):
+    status, _, error = printed("--run_dir=~/a*b")
+    assert status == 2 and "--run_dir: expected a path without" in error
 
 
 def test_a_process_prints_nothing_of_its_libraries(folder, monkeypatch):

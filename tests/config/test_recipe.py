@@ -69,6 +69,16 @@ def test_what_is_no_time_is_refused(text):
         recipe.config(parse(PETS, f"--budget={text}"), PRESET)
 
 
+@pytest.mark.parametrize("given", [(PETS,), ("--flagfile=configs/digits50.cfg", "--budget=5m")])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("abc", "a share of --iterations such as 40%, got 'abc'"), ("0", "a number >= 1, got 0")],
+)
+def test_steps_between_validations_are_checked_before_the_run_is_measured(given, text, words):
+    with pytest.raises(errors.UserError, match=f"--validate_every: expected .*{words}"):
+        recipe.config(parse(*given, f"--validate_every={text}"), PRESET if PETS in given else "")
+
+
 def test_flags_that_are_given_win_and_the_rest_are_the_presets():
     parsed = parse(PETS, "--labels=30", "--decay_at=50%", "--seed=4")
     config = recipe.config(parsed, PRESET, side=200)

@@ -81,6 +81,36 @@ def test_a_flagfile_with_candidates_may_serve_the_gradient():
         config("--adversary=gradient", "--candidates=8")
 
 
+BARE = {"augment_shift": 0}
+
+
+@pytest.mark.parametrize(
+    ("flags", "warned"),
+    [
+        (BARE, True),
+        ({**BARE, "method": "vat", "xi": "9e-4"}, True),
+        ({**BARE, "adversary": "both", "network": "keras:MobileNetV2", "image_size": 32}, True),
+        ({}, False),
+        ({**BARE, "xi": "0.1eps"}, False),
+        ({**BARE, "xi": "1e-3"}, False),
+        ({**BARE, "adversary": "worst_of"}, False),
+        ({**BARE, "method": "random"}, False),
+        ({**BARE, "method": "supervised"}, False),
+        ({**BARE, "augment_flip": True}, False),
+        ({**BARE, "augment_noise": 0.1}, False),
+        ({**BARE, "augment_crop": 0.5}, False),
+        ({**BARE, "augment_color": 0.3}, False),
+    ],
+)
+def test_a_search_that_finds_only_rounding_is_said(flags, warned):
+    found = list(config_lib.Config(**flags).warnings())
+    assert len(found) == warned
+    for text in found:
+        for words in ("--xi=", "rounding", "random", "without augmentation", "--xi=0.1eps"):
+            assert words in text
+        assert ("dropout" in text) == ("network" in flags)
+
+
 @pytest.mark.parametrize("replicas, share, words", [(2, 0.5, "2 replicas.*12.5"), (1, 0.33, "50")])
 def test_a_share_is_of_whole_images(replicas, share, words):
     with pytest.raises(errors.UserError, match=f"--adversary_share.*{words}"):

@@ -69,6 +69,12 @@ def test_a_share_that_is_no_step_is_refused_where_one_is_needed():
         shares(decay_at="0.01%")
 
 
+@pytest.mark.parametrize("text", ["0", str(2**63)])
+def test_a_number_in_a_text_is_checked_as_a_number_is(text):
+    with pytest.raises(errors.UserError, match=f"--validate_every: expected a .*, got {text}"):
+        shares(validate_every=text)
+
+
 def test_flags_cfg_keeps_the_share_and_its_run_is_that_of_the_numbers(tmp_path):
     path = tmp_path / "flags.cfg"
     path.write_text(shares().flagfile())

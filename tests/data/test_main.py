@@ -3,9 +3,9 @@ import types
 import numpy as np
 import pytest
 
+from rat_tf import adversary, draws, errors, training, transforms
 from rat_tf import config as config_lib
 from rat_tf import data as data_lib
-from rat_tf import draws, errors, training, transforms
 from rat_tf.config import cli
 from rat_tf.data import __main__ as command
 from rat_tf.data import cache, examples
@@ -79,19 +79,25 @@ def test_rows_of_the_contact_sheet(tmp_path):
             range(0, 10, 2),
             "adversarial (50% of the images, others random)",
         ),
+        (
+            {"adversary_share": 0.04, "network": "wrn-10-1"},  # none of ten; it has batch norm
+            range(10),
+            "adversarial (4% of the images, others random)",
+        ),
         ({"method": "random"}, range(10), "affine:0.3, random"),
     ],
 )
 def test_the_contact_sheet_shows_the_search_of_the_run(flags, drawn, words):
     """Candidates are shown as they are drawn; what a gradient found is none of them."""
-    config = config_lib.Config(dataset="digits", transforms="affine:0.3", network="tiny", **flags)
+    flags = {"network": "tiny", **flags}
+    config = config_lib.Config(dataset="digits", transforms="affine:0.3", **flags)
     rows = preview.rows(config, data_lib.load(config), 10)
     (_, stored, _), (title, images, _) = rows[1], rows[-1]
     assert words in title
     affine = transforms.parse("affine:0.3")
     shown = []
     for candidate in range(4):
-        seed = draws.seed_for(config.seed, candidate, "contact sheet direction")
+        seed = draws.seed_for(config.seed, candidate, "perturb")
         (direction,) = affine.random_direction(10, stored.shape[1:], seed)
         moved = affine.apply(stored / 127.5 - 1, [0.3 * direction])
         shown.append(np.abs(np.uint8((moved + 1) * 127.5) - 1.0 * images).max(axis=(1, 2, 3)) <= 1)
@@ -102,9 +108,7 @@ def test_the_contact_sheet_shows_the_search_of_the_run(flags, drawn, words):
 
 @pytest.mark.parametrize("size, searched", [(96, 10), (224, 1), (304, 0)])
 def test_large_images_are_searched_in_small_numbers(size, searched, monkeypatch):
-    monkeypatch.setattr(
-        preview.adversary.Search, "__call__", lambda s, t, f, x, *_, **__: found(t, x)
-    )
+    monkeypatch.setattr(adversary.Search, "__call__", lambda s, t, f, x, *_, **__: found(t, x))
 
     def found(transform, images):
         assert len(images) == searched > 0

@@ -203,6 +203,14 @@ def test_evaluation_gives_each_example_once_in_order(tmp_path, mapped):
     np.testing.assert_array_equal(labels, labeled.labels)
 
 
+@pytest.mark.parametrize("side, expected", [(8, 256), (32, 256), (33, 240), (224, 5), (600, 1)])
+def test_evaluation_takes_fewer_large_images_at_once(side, expected):
+    """As many as have the pixels of 256 images of 32×32."""
+    pixels = np.zeros((3, side, side, 1), np.uint8)
+    found = examples.Examples(pixels, np.zeros(300, int), np.arange(300) % 3)
+    assert len(next(iter(streams.evaluation(found)))[0]) == expected
+
+
 def test_evaluation_of_nothing():
     labeled, _ = parts()
     assert list(streams.evaluation(labeled.take([]))) == []

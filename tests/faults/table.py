@@ -78,6 +78,8 @@ FLAGS = {
     "--consistency_rampup=140%": "--consistency_rampup: expected .* share",
     "--decay_at=-5%": "--decay_at: expected .* share",
     "--validate_every=0%": "--validate_every: expected",
+    "--validate_every=0": "--validate_every: expected a number >= 1, got 0",
+    "--validate_every=abc": "--validate_every: expected .* share",
     "--validate_every=nan%": "--validate_every: expected",
     "--epsilon_rampup=%": "--epsilon_rampup: expected",
     "--budget=soon": "--budget: (expected a time such as 10m or 2h, got 'soon'|not used)",

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import rat_tf
-from rat_tf import stack
+from rat_tf import methods, stack, transforms
 from rat_tf.methods import keras_habits
 from tests.methods import foreign
 from tests.methods.foreign import IMAGES, LABELS, UNLABELED, classifier, trained
@@ -181,10 +181,70 @@ def test_value_ranges(value_range):
         rat_tf.RAT(classifier(), value_range=value_range)
 
 
+APART = {"separate_statistics": True}
+
+
+@pytest.mark.parametrize(
+    "method, options, message",
+    [
+        (rat_tf.RAT, {"target": "teacher"}, "ema_decay: must be > 0 with target=teacher, got 0"),
+        (rat_tf.RAT, {"target": "techer"}, "target: expected one of.*did you mean 'teacher'"),
+        (rat_tf.RAT, {"kl_direction": "typo"}, "kl_direction: expected one of clean_adv.*'typo'"),
+        (rat_tf.RAT, APART, "entropy_multiplier: must be 0 with separate_statistics.*got 0.06"),
+        (rat_tf.RAT, {"power_iterations": 0}, r"power_iterations: expected .*\[1, 1000\], got 0"),
+        (rat_tf.RAT, {"power_iterations": 1.5}, "power_iterations: expected a whole number, got"),
+        (rat_tf.RAT, {"adversary_share": 0.0}, r"adversary_share: expected .*\(0, 1\], got 0.0"),
+        (rat_tf.RAT, {"adversary_scale": 0.3}, "adversary_scale: expected 1, 0.5 or 0.25, got 0.3"),
+        (
+            rat_tf.RAT,
+            {"adversary_scale": 0.5, "transforms": "noise:1"},
+            "adversary_scale: noise is searched at full size, and transforms=noise:1 has",
+        ),
+        (rat_tf.RAT, {"adversary_kind": "best"}, "adversary_kind: expected one of gradient"),
+        (rat_tf.RAT, {"candidates": 8}, "candidates: not used by adversary_kind=gradient, got 8"),
+        (rat_tf.RAT, {"target_temperature": 0}, "target_temperature: expected a number > 0, got 0"),
+        (rat_tf.RAT, {"target_threshold": "a"}, "target_threshold: expected a number, got 'a'"),
+        (rat_tf.RAT, {"xi": -0.1}, "xi: expected a number > 0, or .*'-0.1'"),
+        (rat_tf.RAT, {"padding": "mirror"}, "padding: expected one of zeros, edge, got 'mirror'"),
+        (rat_tf.RAT, {"transforms": ["noise:1"]}, "transforms: expected text such as"),
+        (rat_tf.RAT, {"epsilon_rampup": "40%"}, "epsilon_rampup: expected a number of steps"),
+        (rat_tf.RAT, {"consistency": -1}, "consistency: expected a number >= 0, got -1"),
+        (rat_tf.Random, {"adversary_kind": "both"}, "adversary_kind: not used by Random"),
+        (rat_tf.VAT, {"adversary_scale": 0.5}, "adversary_scale: not used by VAT"),
+        (methods.RATMixup, {"kl_direction": "adversarial_clean"}, "kl_direction: with mixup"),
+        (
+            methods.RATMixup,
+            {**APART, "entropy_multiplier": 0},
+            "separate_statistics: not used with mixup",
+        ),
+        (methods.RATMixup, {"mixup_alpha": 0}, "mixup_alpha: expected a number > 0, got 0"),
+        (rat_tf.MixMatch, {"sharpening": 0}, "sharpening: expected a number > 0, got 0"),
+        (rat_tf.MixMatch, {"augmentations": 0}, r"augmentations: expected .*\[1, 1000\], got 0"),
+        (rat_tf.PseudoLabel, {"threshold": 1}, r"threshold: expected a number in \[0, 1\), got 1"),
+        (rat_tf.PiModel, {"consistency_rampup": -1}, "consistency_rampup: expected a number >= 0"),
+        (rat_tf.Supervised, {"ema_decay": 1.0}, r"ema_decay: expected .*\[0, 1\), got 1.0"),
+    ],
+)
+def test_arguments_are_checked_as_flags_are(method, options, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        method(classifier(), **options)
+
+
+def test_arguments_that_go_together():
+    """Of averaged weights nothing is asked where they only accompany; tensors are not looked at."""
+    rat_tf.RAT(classifier(), target="teacher", ema_decay=0.9)
+    rat_tf.RAT(classifier(), **APART, entropy_multiplier=0, kl_direction="adversarial_clean")
+    rat_tf.RAT(classifier(), consistency=tf.Variable(-1.0), target_temperature=tf.constant(0.0))
+    rat_tf.RAT(classifier(), transforms=transforms.parse("noise:1"), xi="0.5eps", candidates=4)
+    rat_tf.MixMatch(classifier(), ema_decay=0, mixup_alpha=None)
+    methods.RATMixup(classifier(), adversary_kind="both", candidates=8)
+    rat_tf.Random(classifier(), epsilon_rampup=1e3)
+
+
 def test_transformations():
     with pytest.raises(ValueError, match="transforms: expected noise"):
         rat_tf.VAT(classifier(), transforms="affine:0.3")
-    with pytest.raises(ValueError, match="did you mean 'affine'"):
+    with pytest.raises(ValueError, match="transforms: .*did you mean 'affine'"):
         rat_tf.RAT(classifier(), transforms="affin:0.3")
 
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from scipy import special
 
-from rat_tf import adversary, methods, networks, transforms
+from rat_tf import adversary, draws, methods, networks, transforms
 from rat_tf.data import augment
 from tests import test_step
 from tests.methods import test_rat, test_supervised
@@ -81,26 +81,41 @@ def test_the_loss_and_its_gradient(options):
 
 @pytest.mark.parametrize("kind", ["gradient", "worst_of", "both"])
 def test_examination_reports_the_search_of_the_run(kind):
-    """The candidates are judged under the augmentation of the adversarial pass."""
-    options = {"adversary_kind": kind, "candidates": 4, "consistency_rampup": 0}
+    """Of the gradient's offsets and those drawn, the worst under the adversarial pass's shifts."""
     augmentation = augment.Augmentation(1, True, 0.2, "image")
-    model = test_rat.build(Tiny(), augmentation, **options)
-    step = tf.constant(3, tf.int64)
-    examined = model.examine(UNLABELED, step)
-    if kind == "worst_of":
-        assert np.all(examined["adversarial_kl"] >= examined["random_kl"])
+    model = test_rat.build(Tiny(), augmentation, adversary_kind=kind, candidates=4)
+    step, epsilons = 3, list(test_rat.EPSILONS.values())
+    examined = model.examine(UNLABELED, tf.constant(step, tf.int64))
     images = tf.constant(PIXELS[1])
-    (clean,) = model.forward(step, "clean", images, update_stats=False)
-    found = model.offsets(images, clean, step, True)
-    moved = test_rat.TRANSFORM.apply(images, found.offsets)
-    (moved,) = model.forward(step, "adversarial", moved, update_stats=False)
-    expected = special.kl_div(*(special.softmax(z, axis=1) for z in (clean, moved))).sum(1)
-    np.testing.assert_allclose(examined["adversarial_kl"], expected, rtol=1e-3, atol=1e-6)
-    if kind == "both":
-        options["adversary_kind"] = "gradient"
-        gradient = test_rat.build(model.network, augmentation, **options)
-        alone = gradient.examine(UNLABELED, step)["adversarial_kl"]
-        assert np.all(examined["adversarial_kl"] >= alone)
+
+    def logits(x, name):
+        seed = draws.seed_for(test_rat.SEED, step, name)
+        return model.network(augmentation(x, seed, draws.Rows(len(UNLABELED))))
+
+    def kl(offsets):
+        moved = logits(test_rat.TRANSFORM.apply(images, offsets), "adversarial")
+        return special.kl_div(*(special.softmax(z, axis=1) for z in (clean, moved))).sum(1)
+
+    def drawn(candidate):
+        seed = draws.seed_for(test_rat.SEED, step, f"direction{candidate or ''}")
+        return test_rat.TRANSFORM.random_direction(len(UNLABELED), test_rat.SHAPE, seed)
+
+    clean = logits(images, "clean")
+    offsets = [[epsilon * v for epsilon, v in zip(epsilons, drawn(c))] for c in range(4)]
+    close = {"rtol": 1e-3, "atol": 1e-6}
+    np.testing.assert_allclose(examined["random_kl"], kl(offsets[0]), **close)
+    if kind != "worst_of":
+        offsets[0] = adversary.search(
+            test_rat.TRANSFORM, lambda x, iteration: logits(x, f"search{iteration}"), images,
+            clean, drawn(0), epsilons, xi=adversary.Xi(0.1),
+        ).offsets  # fmt: skip
+    reached = [kl(each) for each in (offsets[:1] if kind == "gradient" else offsets)]
+    np.testing.assert_allclose(examined["adversarial_kl"], np.max(reached, axis=0), **close)
+    worst = np.argmax(reached, axis=0)
+    assert len(set(worst)) > (kind != "gradient")
+    for name, *found in zip(test_rat.EPSILONS, *offsets):
+        expected = np.stack(found)[worst, range(len(UNLABELED))]
+        np.testing.assert_allclose(examined["offsets"][name], expected, **close)
 
 
 def test_separate_statistics():
