@@ -5,11 +5,11 @@ them (batch statistics, augmentation, batches of --batch), over that of the rand
 that it starts from. The network is that of a run (--run_dir), or one that is trained here for
 --train_steps steps: on the embedded digits or, with --data_dir, on SVHN with 1,000 labels.
 
-Cost is that of a whole training step in `model.fit` over the supervised step on as many labelled
-images, on random pixels of the same size: all take turns in one process, in random order. The
-median of the turns' ratios and the distance of their quartiles are shown. --memory also starts a
-process for each search, and shows its maximum resident size relative to that of the supervised step
-(see benchmarks.step).
+Cost is that of a training step over the supervised step on as many images: counted in passes, and
+measured as a whole step in `model.fit`, on random pixels of the same size: all take turns in one
+process, in random order. The median of the turns' ratios and the distance of their quartiles are
+shown. --memory also starts a process for each search, and shows its maximum resident size relative
+to that of the supervised step (see benchmarks.step).
 
 The table is printed; --output=<name> also writes <name>.csv and the picture <name>.png.
 """
@@ -146,6 +146,35 @@ def strengths(folder: str, searches: dict) -> dict[str, tuple[float, float]]:
     return found
 
 
+ONE = ("worst_of", 1)  # has nothing to choose from: no pass is made to judge it
+
+
+def counted(
+    method: str = "rat",
+    adversary: str = "gradient",
+    candidates: int = 4,
+    power_iterations: int = 1,
+    adversary_share: float = 1.0,
+    adversary_scale: float = 1.0,
+    separate_statistics: bool = False,
+    **others,
+) -> float:
+    """The passes of a step over those of the supervised step, by the flags of a search.
+
+    A forward pass of an image, its input gradient and its weight gradient count 1 each. Of B
+    labelled and B unlabelled images: the clean pass 6B, of which 2B if the unlabelled ones have a
+    pass of their own without a gradient; the adversarial pass 3B; the supervised step 6B. Of the
+    searched images: a gradient 2, a candidate 1; on pooled ones in proportion to their pixels.
+    """
+    del others  # they change no passes
+    search = 0.0
+    if method != "random":
+        search += 2 * power_iterations * (adversary != "worst_of")
+        search += candidates * (adversary != "gradient" and (adversary, candidates) != ONE)
+    clean = 4 if separate_statistics else 6
+    return (clean + 3 + search * adversary_share * adversary_scale**2) / 6
+
+
 def costs(network: str, size: int, searches: dict) -> dict[str, dict]:
     """A step with each search over the supervised step."""
     supervised = lib.Step("supervised", network, size, _BATCH.value)
@@ -172,10 +201,11 @@ def costs(network: str, size: int, searches: dict) -> dict[str, dict]:
     return found
 
 
+POOLED_FAMILY = "on pooled images"
 #: Families of searches in the picture: what their names have, and what of a name labels a point.
 FAMILIES = (
     ("none, the paper's", r"(?P<label>random|paper.*)"),
-    ("on pooled images", r"(?P<label>.*(half|quarter) size.*)"),
+    (POOLED_FAMILY, r"(?P<label>.*(half|quarter) size.*)"),
     ("clean pass without gradient", r"(?P<label>.*), halves apart"),
     ("worst of k for a share", r"worst of (?P<label>\d+), steepest, share (?P<more>.*)"),
     ("worst of k, steepest", r"worst of (?P<label>\d+), steepest"),
@@ -195,20 +225,25 @@ def family(search: str) -> tuple[str, str]:
 
 @canvas.styled
 def picture(path: str, rows: list[dict], title: str) -> None:
-    """The KL over random's against the cost of a step."""
+    """The KL over random's against the cost of a step, measured or, without turns, counted."""
     figure, axis = canvas.subplots(figsize=(9, 6))
     found = {name: [] for name, _ in FAMILIES}
+    cost = "per_supervised" if "per_supervised" in rows[0] else "counted"
     for row in rows:
         name, label = family(row["search"])
-        found[name].append((row["per_supervised"], row["kl_per_random"], label))
+        found[name].append((row[cost], row["kl_per_random"], label))
     colours = ("0.6", *(f"C{i}" for i in range(len(FAMILIES) - 1)))
     for colour, (name, points) in zip(colours, found.items()):
         if points:
             line = "o-" if name in ("worst of k", "worst of k, steepest") else "o"
             axis.plot(*zip(*(p[:2] for p in points)), line, color=colour, label=name)
         for x, y, label in points:
+            if name == POOLED_FAMILY:  # close together, and none of them strong
+                continue
             axis.annotate(label, (x, y), (4, 3), textcoords="offset points", fontsize=6)
-    axis.set(xlabel="training step / supervised step", ylabel="KL / KL of random", title=title)
+    how = "" if cost == "per_supervised" else ", by count of passes"
+    across = f"training step / supervised step{how}"
+    axis.set(xlabel=across, ylabel="KL / KL of random", title=title)
     axis.margins(x=0.12)
     axis.legend(fontsize=8)
     canvas.save(figure, path)
@@ -231,23 +266,26 @@ def main(argv) -> None:
         shape = weights.load(run_folder.Run(folder), "best").image_shape
     cost = costs(config.network, shape[0], searches) if _TURNS.value else {}
     rows = [
-        {"search": name, "kl": kl, "kl_per_random": kl / random, **cost.get(name, {})}
+        {
+            "search": name,
+            "kl": kl,
+            "kl_per_random": kl / random,
+            "counted": counted(**searches[name]),
+            **cost.get(name, {}),
+        }
         for name, (kl, random) in found.items()
     ]
-    print(f"\n{'':45}{'KL':>8}{'/random':>9}{'/supervised':>16}{'memory':>8}")
+    print(f"\n{'':45}{'KL':>8}{'/random':>9}{'counted':>9}{'/supervised':>16}{'memory':>8}")
     for row in rows:
-        text = "{search:45}{kl:8.3f}{kl_per_random:9.2f}"
+        text = "{search:45}{kl:8.3f}{kl_per_random:9.2f}{counted:9.2f}"
         if _TURNS.value:
             text += "{per_supervised:9.2f} ±{per_supervised_spread:5.2f}"
             text += "{memory_per_supervised:8.2f}" * _MEMORY.value
         print(text.format(**row))
     if _OUTPUT.value:
         files.write(f"{_OUTPUT.value}.csv", files.csv_text(rows, list(rows[0])))
-        if _TURNS.value:
-            title = (
-                f"{config.network}, {config.dataset}, {shape[0]}×{shape[1]}, {_TRANSFORMS.value}"
-            )
-            picture(f"{_OUTPUT.value}.png", rows, title)
+        title = f"{config.network}, {config.dataset}, {shape[0]}×{shape[1]}, {_TRANSFORMS.value}"
+        picture(f"{_OUTPUT.value}.png", rows, title)
 
 
 if __name__ == "__main__":

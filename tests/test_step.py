@@ -13,6 +13,7 @@ from rat_tf import transforms
 from rat_tf.data import preprocess
 from rat_tf.training import build as build_lib
 from rat_tf.training import network as network_lib
+from tests import graphs
 from tests.transforms import cases
 
 TRANSFORMS = "noise:1,channel:0.001,affine:0.6,tps:1,flow:0.01"
@@ -57,23 +58,11 @@ def batch(name):
     return (images, tf.zeros([4], tf.int64)), images[: 0 if name == "supervised" else 4]
 
 
-def live_operations(graph):
-    """The operations that the outputs of a function, or its effects, depend on."""
-    waiting = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
-    found = {}
-    while waiting:
-        op = waiting.pop()
-        if op.name not in found:
-            found[op.name] = op
-            waiting += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return list(found.values())
-
-
 @functools.cache
 def traced(name):
     model = build(name, NETWORKS[name], sampler="gather")
     step = tf.function(model.train_step).get_concrete_function(batch(name))
-    return live_operations(step.graph)
+    return graphs.live_operations(step.graph)
 
 
 @pytest.fixture(params=OPTIONS)

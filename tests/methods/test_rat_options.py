@@ -9,7 +9,7 @@ from scipy import special
 
 from rat_tf import adversary, draws, methods, networks, transforms
 from rat_tf.data import augment
-from tests import test_step
+from tests import graphs
 from tests.methods import test_rat, test_supervised
 from tests.methods.test_rat import LABELED, LABELS, UNLABELED, Tiny, log_probabilities, scale
 
@@ -130,7 +130,7 @@ def test_separate_statistics():
     model.optimizer.build(network.trainable_variables)  # else the step is traced twice
     step = tf.function(model.train_step)
     graph = step.get_concrete_function(batch).graph
-    count = collections.Counter(op.type for op in test_step.live_operations(graph))
+    count = collections.Counter(op.type for op in graphs.live_operations(graph))
     assert count["Conv2D"] == 9 * 4  # labelled, clean, search and adversarial pass
     assert count["Conv2DBackpropFilter"] == 9 * 2
     assert count["Conv2DBackpropInput"] == 8 + 9 + 8  # none of the clean pass

@@ -1,0 +1,50 @@
+"""The cost of searches that benchmarks.adversary counts, against the operations of traced steps."""
+
+import pytest
+import tensorflow as tf
+
+from benchmarks import adversary
+from rat_tf import config as config_lib
+from rat_tf.data import preprocess
+from rat_tf.training import build, network
+from tests import graphs
+
+BATCH, SIZE = 10, 8
+# Of the last convolution of wrn-10-1, which no other convolution has.
+KERNEL = [3, 3, 64, 64]
+OPERATIONS = ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter")
+
+
+def passes(**flags) -> float:
+    """Full-size images that pass through the last convolution in a step, in all directions."""
+    config = config_lib.Config(network="wrn-10-1", **{"transforms": "affine:0.3", **flags})
+    layer = preprocess.Scale()
+    model = build.method(config, network.Source(config, (SIZE, SIZE, 3), 10), layer)
+    model = build.compiled(model, config, layer(tf.zeros([1, SIZE, SIZE, 3], tf.uint8)))
+    images = tf.zeros([BATCH, SIZE, SIZE, 3], tf.uint8)
+    data = (images, tf.zeros([BATCH], tf.int64)), images
+    graph = tf.function(model.train_step).get_concrete_function(data).graph
+    total = 0.0
+    for op in graphs.live_operations(graph):
+        shapes = [tensor.shape for tensor in (*op.inputs, *op.outputs)]
+        if op.type in OPERATIONS and KERNEL in shapes:
+            inputs = next(shape for shape in shapes if shape.rank == 4 and shape != KERNEL)
+            total += inputs[0] * inputs[1] * inputs[2] / (SIZE // 4) ** 2
+    return total
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "random",
+        "worst of 1, steepest",
+        "both, 2",
+        "steepest, two iterations, half size",
+        "worst of 2, steepest, share 0.4, halves apart",
+    ],
+)
+def test_the_count_is_that_of_the_operations(name):
+    flags = adversary.SEARCHES[name]
+    supervised = 3 * 2 * BATCH  # forward, input gradient and weight gradient of as many images
+    found = passes(**{"method": "rat", **flags}) / supervised
+    assert found == pytest.approx(adversary.counted(**flags))
