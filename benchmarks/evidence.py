@@ -30,6 +30,7 @@ from rat_tf.experiments import results
 
 _RUNS = flags.DEFINE_list("runs", ["docs/evidence.csv"], "Folders of runs, files of records.")
 _TUNING = flags.DEFINE_integer("tuning", 100, "The first seed of the runs that choose ε.")
+_ONLY = flags.DEFINE_string("only", "", "Only experiments whose title has this text.")
 _RECORD = flags.DEFINE_string("record", "", "Write a record of all the runs to this CSV file.")
 _OUTPUT = flags.DEFINE_string("output", "", "Folder for the figures.")
 
@@ -146,6 +147,7 @@ def main(argv) -> None:
         sys.exit(f"error: {error}")
     if _RECORD.value:
         evidence_records.write(_RECORD.value, found)
+    made = {title: arms for title, arms in made.items() if _ONLY.value in title}
     for title, transforms in made.items():
         print(f"### {title}\n\n{table(transforms)}\n\n{grid_table(transforms)}\n")
     if _OUTPUT.value:

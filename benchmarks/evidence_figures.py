@@ -8,7 +8,7 @@ from benchmarks import evidence_arms as lib
 from rat_tf.plots import canvas
 
 COLOURS = {"Supervised": "0.5", "MixMatch": "C6", lib.RANDOM: "C0"}
-OTHERS = ("C1", "C3", "C2", "C4", "C5", "tab:brown")  # of searches, in their order
+OTHERS = ("C1", "C3", "C2", "C4", "C5", "tab:brown", "tab:olive", "tab:purple", "tab:pink")
 
 
 def _colours(made: dict) -> dict[str, str]:
