@@ -26,6 +26,7 @@ import numpy as np
 import tensorflow as tf
 from absl import app, flags
 
+from benchmarks import searches as searches_lib
 from benchmarks import steps as lib
 from rat_tf import config as config_lib
 from rat_tf import data, train
@@ -33,51 +34,6 @@ from rat_tf.config import flag_values
 from rat_tf.plots import canvas
 from rat_tf.storage import files
 from rat_tf.training import build, kept_network, run_folder, weights
-
-STRONG = {"ascent": "steepest", "xi": "0.1eps"}
-APART = {"separate_statistics": True, "entropy_multiplier": 0.0}
-SEARCHES = {
-    "random": {"method": "random"},
-    "paper": {},
-    "paper, ξ = 0.1ε": {"xi": "0.1eps"},
-    "steepest, ξ = 0.1ε": STRONG,
-    "steepest, ξ = 0.5ε": {**STRONG, "xi": "0.5eps"},
-    "steepest, ξ = ε": {**STRONG, "xi": "1eps"},
-    "steepest, two iterations": {**STRONG, "power_iterations": 2},
-    **{f"worst of {k}": {"adversary": "worst_of", "candidates": k} for k in (2, 4, 8)},
-    # Of one it is random, and shows what filling the ball of the norm does without a search.
-    **{
-        f"worst of {k}, steepest": {**STRONG, "adversary": "worst_of", "candidates": k}
-        for k in (1, 2, 4, 8)
-    },
-    **{f"both, {k}": {**STRONG, "adversary": "both", "candidates": k} for k in (2, 4)},
-    "share 0.5": {**STRONG, "adversary_share": 0.5},
-    **{
-        f"worst of {k}, steepest, share {share}": {
-            **STRONG,
-            "adversary": "worst_of",
-            "candidates": k,
-            "adversary_share": share,
-        }
-        for k, share in ((2, 0.4), (4, 0.2), (4, 0.5))
-    },
-}
-POOLED = ("steepest, ξ = 0.1ε", "steepest, ξ = ε", "steepest, two iterations")
-POOLED += ("worst of 4, steepest", "worst of 8, steepest", "both, 4")
-SEARCHES |= {f"{name}, half size": {**SEARCHES[name], "adversary_scale": 0.5} for name in POOLED}
-SEARCHES |= {
-    f"{name}, quarter size": {**SEARCHES[name], "adversary_scale": 0.25}
-    for name in ("steepest, ξ = 0.1ε", "worst of 8, steepest")
-}
-SEARCHES |= {
-    "steepest, ξ = 0.1ε, halves apart": {**STRONG, **APART},
-    "steepest, ξ = 0.1ε, half size, halves apart": {**STRONG, **APART, "adversary_scale": 0.5},
-    "worst of 4, steepest, halves apart": {**SEARCHES["worst of 4, steepest"], **APART},
-    "worst of 2, steepest, share 0.4, halves apart": {
-        **SEARCHES["worst of 2, steepest, share 0.4"],
-        **APART,
-    },
-}
 
 _RUN = flags.DEFINE_string("run_dir", "", "A run whose network is searched; empty: train one.")
 _DATA = flags.DEFINE_string("data_dir", "", "Where TFDS has SVHN; empty: the embedded digits.")
@@ -144,35 +100,6 @@ def strengths(folder: str, searches: dict) -> dict[str, tuple[float, float]]:
         found[name] = (random if config.method == "random" else adversarial, random)
         print(f"{name:45} KL {found[name][0]:.4f}, random {random:.4f}", flush=True)
     return found
-
-
-ONE = ("worst_of", 1)  # has nothing to choose from: no pass is made to judge it
-
-
-def counted(
-    method: str = "rat",
-    adversary: str = "gradient",
-    candidates: int = 4,
-    power_iterations: int = 1,
-    adversary_share: float = 1.0,
-    adversary_scale: float = 1.0,
-    separate_statistics: bool = False,
-    **others,
-) -> float:
-    """The passes of a step over those of the supervised step, by the flags of a search.
-
-    A forward pass of an image, its input gradient and its weight gradient count 1 each. Of B
-    labelled and B unlabelled images: the clean pass 6B, of which 2B if the unlabelled ones have a
-    pass of their own without a gradient; the adversarial pass 3B; the supervised step 6B. Of the
-    searched images: a gradient 2, a candidate 1; on pooled ones in proportion to their pixels.
-    """
-    del others  # they change no passes
-    search = 0.0
-    if method != "random":
-        search += 2 * power_iterations * (adversary != "worst_of")
-        search += candidates * (adversary != "gradient" and (adversary, candidates) != ONE)
-    clean = 4 if separate_statistics else 6
-    return (clean + 3 + search * adversary_share * adversary_scale**2) / 6
 
 
 def costs(network: str, size: int, searches: dict) -> dict[str, dict]:
@@ -254,7 +181,7 @@ def main(argv) -> None:
     tf.get_logger().setLevel("ERROR")
     searches = {
         name: changes
-        for name, changes in SEARCHES.items()
+        for name, changes in searches_lib.SEARCHES.items()
         if not _ONLY.value or any(part in name for part in _ONLY.value)
     }
     with tempfile.TemporaryDirectory() as temporary:
@@ -270,7 +197,7 @@ def main(argv) -> None:
             "search": name,
             "kl": kl,
             "kl_per_random": kl / random,
-            "counted": counted(**searches[name]),
+            "counted": searches_lib.counted(**searches[name]),
             **cost.get(name, {}),
         }
         for name, (kl, random) in found.items()

@@ -1,9 +1,9 @@
-"""The cost of searches that benchmarks.adversary counts, against the operations of traced steps."""
+"""The cost of searches that benchmarks.searches counts, against the operations of traced steps."""
 
 import pytest
 import tensorflow as tf
 
-from benchmarks import adversary
+from benchmarks import searches
 from rat_tf import config as config_lib
 from rat_tf.data import preprocess
 from rat_tf.training import build, network
@@ -44,7 +44,7 @@ def passes(**flags) -> float:
     ],
 )
 def test_the_count_is_that_of_the_operations(name):
-    flags = adversary.SEARCHES[name]
+    flags = searches.SEARCHES[name]
     supervised = 3 * 2 * BATCH  # forward, input gradient and weight gradient of as many images
     found = passes(**{"method": "rat", **flags}) / supervised
-    assert found == pytest.approx(adversary.counted(**flags))
+    assert found == pytest.approx(searches.counted(**flags))

@@ -1,0 +1,76 @@
+"""The searches that `benchmarks.adversary` compares, by their flags, and what they cost."""
+
+from __future__ import annotations
+
+STRONG = {"ascent": "steepest", "xi": "0.1eps"}
+APART = {"separate_statistics": True, "entropy_multiplier": 0.0}
+SEARCHES = {
+    "random": {"method": "random"},
+    "paper": {},
+    "paper, ξ = 0.1ε": {"xi": "0.1eps"},
+    "steepest, ξ = 0.1ε": STRONG,
+    "steepest, ξ = 0.5ε": {**STRONG, "xi": "0.5eps"},
+    "steepest, ξ = ε": {**STRONG, "xi": "1eps"},
+    "steepest, two iterations": {**STRONG, "power_iterations": 2},
+    **{f"worst of {k}": {"adversary": "worst_of", "candidates": k} for k in (2, 4, 8)},
+    # Of one it is random, and shows what filling the ball of the norm does without a search.
+    **{
+        f"worst of {k}, steepest": {**STRONG, "adversary": "worst_of", "candidates": k}
+        for k in (1, 2, 4, 8)
+    },
+    **{f"both, {k}": {**STRONG, "adversary": "both", "candidates": k} for k in (2, 4)},
+    "share 0.5": {**STRONG, "adversary_share": 0.5},
+    **{
+        f"worst of {k}, steepest, share {share}": {
+            **STRONG,
+            "adversary": "worst_of",
+            "candidates": k,
+            "adversary_share": share,
+        }
+        for k, share in ((2, 0.4), (4, 0.2), (4, 0.5))
+    },
+}
+POOLED = ("steepest, ξ = 0.1ε", "steepest, ξ = ε", "steepest, two iterations")
+POOLED += ("worst of 4, steepest", "worst of 8, steepest", "both, 4")
+SEARCHES |= {f"{name}, half size": {**SEARCHES[name], "adversary_scale": 0.5} for name in POOLED}
+SEARCHES |= {
+    f"{name}, quarter size": {**SEARCHES[name], "adversary_scale": 0.25}
+    for name in ("steepest, ξ = 0.1ε", "worst of 8, steepest")
+}
+SEARCHES |= {
+    "steepest, ξ = 0.1ε, halves apart": {**STRONG, **APART},
+    "steepest, ξ = 0.1ε, half size, halves apart": {**STRONG, **APART, "adversary_scale": 0.5},
+    "worst of 4, steepest, halves apart": {**SEARCHES["worst of 4, steepest"], **APART},
+    "worst of 2, steepest, share 0.4, halves apart": {
+        **SEARCHES["worst of 2, steepest, share 0.4"],
+        **APART,
+    },
+}
+
+ONE = ("worst_of", 1)  # has nothing to choose from: no pass is made to judge it
+
+
+def counted(
+    method: str = "rat",
+    adversary: str = "gradient",
+    candidates: int = 4,
+    power_iterations: int = 1,
+    adversary_share: float = 1.0,
+    adversary_scale: float = 1.0,
+    separate_statistics: bool = False,
+    **others,
+) -> float:
+    """The passes of a step over those of the supervised step, by the flags of a search.
+
+    A forward pass of an image, its input gradient and its weight gradient count 1 each. Of B
+    labelled and B unlabelled images: the clean pass 6B, of which 2B if the unlabelled ones have a
+    pass of their own without a gradient; the adversarial pass 3B; the supervised step 6B. Of the
+    searched images: a gradient 2, a candidate 1; on pooled ones in proportion to their pixels.
+    """
+    del others  # they change no passes
+    search = 0.0
+    if method != "random":
+        search += 2 * power_iterations * (adversary != "worst_of")
+        search += candidates * (adversary != "gradient" and (adversary, candidates) != ONE)
+    clean = 4 if separate_statistics else 6
+    return (clean + 3 + search * adversary_share * adversary_scale**2) / 6
