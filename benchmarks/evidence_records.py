@@ -73,7 +73,7 @@ def of_run(run: results.Result) -> Record:
 def _method(config) -> str:
     """What tells two searches apart, and the names of methods without a search."""
     if config.method == "random":
-        return RANDOM
+        return RANDOM + _variant(config)
     text = config.options.title
     if config.adversary == "gradient":
         xi = "ε" if str(config.xi) == "1eps" else str(config.xi).replace("eps", "ε")
@@ -84,6 +84,14 @@ def _method(config) -> str:
     for word in ("scale", "share"):
         if (value := getattr(config, f"adversary_{word}", None)) not in (None, 1):
             text += f", {word} {value}"
+    return text + _variant(config)
+
+
+def _variant(config) -> str:
+    """What of the objective is another than that of most runs of the study."""
+    text = ", targets of the averaged weights" if config.target == "teacher" else ""
+    if config.target_threshold and not config.separate_statistics:
+        text += ", statistics together"
     return text
 
 
