@@ -10,7 +10,7 @@ so that tables and figures can be made again from docs/evidence.csv without any 
 
 Prints the tables in Markdown; --output=<folder> also draws evidence_epsilon.png (validation error
 of the tuning runs against ε), evidence_errors.png (test errors of all seeds) and evidence_steps.png
-(validation error against steps).
+(validation error against steps and against the passes of images that they took).
 """
 
 from __future__ import annotations

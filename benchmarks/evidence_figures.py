@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from benchmarks import evidence_arms as lib
 from rat_tf.plots import canvas
 
 COLOURS = {"Supervised": "0.5", "MixMatch": "C6", lib.RANDOM: "C0"}
+STYLES = ("-", "--", ":", "-.", "-", "--", ":", "-.")  # of the lengths of runs
 OTHERS = ("C1", "C3", "C2", "C4", "C5", "tab:brown", "tab:olive", "tab:purple", "tab:pink")
 
 
@@ -128,40 +131,66 @@ def _once(axis) -> tuple[list, list]:
 
 @canvas.styled
 def steps_figure(path: str, made: dict) -> None:
-    """Validation error against steps at the chosen ε: of the compared seeds, else of the tuning."""
-    panels = [
-        (title, names, shown)
-        for title in made
-        for names, arms in made[title].items()
-        if names and (shown := {m: arm for m, arm in arms.items() if _curves(arm)})
-    ]
+    """Validation error at the chosen ε against steps and, where they were counted, image passes.
+
+    A panel for the runs of all lengths of an experiment: of the arms with the curves of several
+    seeds, else of all. Curves are those of the compared seeds, else of the tuning.
+    """
+    panels: dict[tuple, dict[str, list]] = {}
+    for title, transforms in made.items():
+        length = next(iter(re.findall(r", ([\d,]+ steps)", title)), "")
+        shared = title.replace(f", {length}", "")
+        for names, arms in transforms.items():
+            for method, arm in arms.items() if names else ():
+                if curves := _curves(arm):
+                    label = f"{method}, ε {lib.joined(arm.epsilon)}, {length}".rstrip(", ")
+                    panel = panels.setdefault((shared, names), {})
+                    panel.setdefault(method, []).append((label, curves))
+    for panel in panels.values():
+        several = {m: [line for line in lines if len(line[1]) > 2] for m, lines in panel.items()}
+        if any(several.values()):
+            panel.clear()
+            panel.update({method: lines for method, lines in several.items() if lines})
     if not panels:
         return
     colours = _colours(made)
-    figure, panels = _grid(panels)
-    for axis, arms in panels:
-        for method, arm in arms.items():
-            curves, colour = _curves(arm), colours[method]
-            steps = sorted(set.intersection(*map(set, curves)))
-            errors = np.array([[curve[step] for step in steps] for curve in curves])
-            mean = errors.mean(axis=0)
-            label = f"{method}, ε {lib.joined(arm.epsilon)}, seeds: {len(curves)}"
-            axis.plot(steps, mean, color=colour, label=label)
-            if len(curves) > 1:
-                std = errors.std(axis=0, ddof=1)
-                axis.fill_between(steps, mean - std, mean + std, color=colour, alpha=0.15)
-        axis.set(xlabel="step", yscale="log")
-        axis.yaxis.set_major_formatter("{x:g}")
-        axis.yaxis.set_minor_formatter("{x:g}")
-        axis.tick_params(axis="y", which="both", labelsize=7)
-        axis.legend(fontsize=7)
+    size = 9, 3.6 * len(panels)
+    figure, axes = canvas.subplots(len(panels), 2, figsize=size, squeeze=False, sharey="row")
+    for (steps_axis, passes_axis), ((title, names), panel) in zip(axes, panels.items()):
+        for method, lines in panel.items():
+            for style, (label, runs) in zip(STYLES, sorted(lines, key=lambda line: line[0])):
+                label += f", {len(runs)} seeds" if len(runs) > 1 else ""
+                look = {"color": colours[method], "linestyle": style}
+                _draw(steps_axis, runs, lambda run, step: step, label=label, **look)
+                if all(run.passes for run in runs):
+                    _draw(passes_axis, runs, lambda run, step: step * run.passes / 1e6, **look)
+        for axis in (steps_axis, passes_axis):
+            axis.set(yscale="log")
+            axis.yaxis.set_major_formatter("{x:g}")
+            axis.yaxis.set_minor_formatter("{x:g}")
+            axis.tick_params(axis="y", which="both", labelsize=7)
+        steps_axis.set(xlabel="step", ylabel="validation error, %")
+        steps_axis.set_title(f"{lib.joined(names)}\n{title}", fontsize="small")
+        passes_axis.set(xlabel="passes of images, in millions")
+        steps_axis.legend(fontsize=6)
     canvas.save(figure, path)
 
 
-def _curves(arm: lib.Arm) -> list[dict[int, float]]:
-    """Validation errors by step of the runs whose curves were kept, the compared ones first."""
+def _draw(axis, runs: list[lib.Record], place, **look) -> None:
+    """The mean of the runs' validation errors with a band of one standard deviation."""
+    curves = [dict(zip(run.steps, run.validation)) for run in runs]
+    steps = sorted(set.intersection(*map(set, curves)))
+    errors = np.array([[curve[step] for step in steps] for curve in curves])
+    across, mean = [place(runs[0], step) for step in steps], errors.mean(axis=0)
+    axis.plot(across, mean, **look)
+    if len(curves) > 1:
+        std = errors.std(axis=0, ddof=1)
+        axis.fill_between(across, mean - std, mean + std, color=look["color"], alpha=0.15)
+
+
+def _curves(arm: lib.Arm) -> list[lib.Record]:
+    """The runs whose curves were kept, the compared ones first."""
     for by_epsilon in (arm.compared, arm.tuning):
-        runs = [run for run in by_epsilon.get(arm.epsilon, ()) if run.steps]
-        if runs:
-            return [dict(zip(run.steps, run.validation)) for run in runs]
+        if runs := [run for run in by_epsilon.get(arm.epsilon, ()) if run.steps]:
+            return runs
     return []

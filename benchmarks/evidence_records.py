@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import inspect
 
+from benchmarks import searches
 from rat_tf import errors
 from rat_tf.experiments import results
 from rat_tf.storage import files
@@ -34,6 +36,7 @@ class Record:
     method: str
     transforms: str  # affine:0.3,channel_weight:0.5; empty for none
     parameters: int  # of all transformations of an image; 0 for none
+    passes: float | None  # of images in a step, see searches.image_passes; None: not counted
     seed: int
     split_seed: int
     steps: tuple[int, ...]  # of the validations; empty where the curve was not kept
@@ -62,12 +65,22 @@ def of_run(run: results.Result) -> Record:
         _method(config),
         str(transforms or ""),
         sum(PARAMETERS[name](*shape) for name, _ in transforms.parts) if transforms else 0,
+        _passes(config),
         config.seed,
         config.split_seed,
         tuple(curve),
         tuple(curve.values()),
         round(run.error, 3),
     )
+
+
+def _passes(config) -> float | None:
+    if not config.used_transforms or config.mixup:
+        return None
+    names = inspect.signature(searches.image_passes).parameters
+    given = {name: getattr(config, name, None) for name in names}
+    used = {name: value for name, value in given.items() if value is not None}
+    return searches.image_passes(config.labeled_batch, config.unlabeled_batch, **used)
 
 
 def _method(config) -> str:
@@ -105,7 +118,8 @@ def write(path: str, records: list[Record]) -> None:
         row = dataclasses.asdict(record)
         row["steps"] = " ".join(map(str, record.steps))
         row["validation"] = " ".join(f"{error:g}" for error in record.validation)
-        row["test"] = "" if record.test is None else f"{record.test:g}"
+        for name in ("passes", "test"):
+            row[name] = "" if row[name] is None else f"{row[name]:g}"
         rows.append(row)
     files.write(path, files.csv_text(rows, _COLUMNS))
 
@@ -124,11 +138,16 @@ def read(path: str) -> list[Record]:
                 row["method"],
                 row["transforms"],
                 int(row["parameters"]),
+                _number(row["passes"]),
                 int(row["seed"]),
                 int(row["split_seed"]),
                 tuple(map(int, row["steps"].split())),
                 tuple(map(float, row["validation"].split())),
-                float(row["test"]) if row["test"] else None,
+                _number(row["test"]),
             )
             for row in lines
         ]
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None

@@ -50,7 +50,9 @@ SEARCHES |= {
 ONE = ("worst_of", 1)  # has nothing to choose from: no pass is made to judge it
 
 
-def counted(
+def image_passes(
+    labeled: int,
+    unlabeled: int,
     method: str = "rat",
     adversary: str = "gradient",
     candidates: int = 4,
@@ -58,19 +60,27 @@ def counted(
     adversary_share: float = 1.0,
     adversary_scale: float = 1.0,
     separate_statistics: bool = False,
+    target: str = "student",
     **others,
 ) -> float:
-    """The passes of a step over those of the supervised step, by the flags of a search.
+    """The passes of a step of RAT, VAT or Random, by the flags of its search.
 
-    A forward pass of an image, its input gradient and its weight gradient count 1 each. Of B
-    labelled and B unlabelled images: the clean pass 6B, of which 2B if the unlabelled ones have a
-    pass of their own without a gradient; the adversarial pass 3B; the supervised step 6B. Of the
-    searched images: a gradient 2, a candidate 1; on pooled ones in proportion to their pixels.
+    A forward pass of an image, its input gradient and its weight gradient count 1 each. Of L
+    labelled and U unlabelled images: the clean pass 3(L + U), or 3L + U if the unlabelled ones have
+    a pass of their own without a gradient; a target of the averaged network U; the adversarial pass
+    3U. Of the searched images: a gradient 2, a candidate 1; on pooled ones in proportion to their
+    pixels.
     """
     del others  # they change no passes
     search = 0.0
     if method != "random":
         search += 2 * power_iterations * (adversary != "worst_of")
         search += candidates * (adversary != "gradient" and (adversary, candidates) != ONE)
-    clean = 4 if separate_statistics else 6
-    return (clean + 3 + search * adversary_share * adversary_scale**2) / 6
+    clean = 3 * labeled + (1 if separate_statistics else 3) * unlabeled
+    averaged = unlabeled * (target == "teacher")
+    return clean + averaged + (3 + search * adversary_share * adversary_scale**2) * unlabeled
+
+
+def counted(**flags) -> float:
+    """The passes of a step over those of the supervised step, with equal halves of a batch."""
+    return image_passes(1, 1, **flags) / 6

@@ -130,7 +130,7 @@ def test_records_stand_in_for_runs(tmp_path, capsys):
         pathlib.Path(tmp_path, "runs", name, "metrics.csv").write_text(rows)
     found = evidence.records([str(tmp_path / "runs")])
     # What earlier pages told of a run: no curve.
-    told = evidence_records.Record("svhn", "Random", "affine:0.3", 6, 0, 1, (), (), 8.7)
+    told = evidence_records.Record("svhn", "Random", "affine:0.3", 6, None, 0, 1, (), (), 8.7)
     path = str(tmp_path / "records.csv")
     evidence_records.write(path, [*found, told])
     again = evidence.records([path])
@@ -139,6 +139,9 @@ def test_records_stand_in_for_runs(tmp_path, capsys):
     assert kept["Random"].parts == (("affine", 0.3), ("channel_weight", 0.25))
     assert kept["worst of 8, paper"].parameters == 128 and kept["Supervised"].parts == ()
     assert kept["Supervised"].test == 7.12 and kept["Supervised"].validation == (25, 12.5)
+    # 50 + 50 images: clean and adversarial pass, forward and two gradients each; 8 candidates.
+    assert kept["Random"].passes == 3 * 100 + 3 * 50 and kept["Supervised"].passes is None
+    assert kept["worst of 8, paper"].passes == kept["Random"].passes + 8 * 50
     tables = [
         evidence.table(arms)
         for arms in evidence_arms.experiments([*found, told], tuning=100).values()
