@@ -30,7 +30,7 @@ from rat_tf.experiments import results
 
 _RUNS = flags.DEFINE_list("runs", ["docs/evidence.csv"], "Folders of runs, files of records.")
 _TUNING = flags.DEFINE_integer("tuning", 100, "The first seed of the runs that choose ε.")
-_ONLY = flags.DEFINE_string("only", "", "Only experiments whose title has this text.")
+_ONLY = flags.DEFINE_string("only", "", "Only what has this text in '<transformations>, <title>'.")
 _RECORD = flags.DEFINE_string("record", "", "Write a record of all the runs to this CSV file.")
 _OUTPUT = flags.DEFINE_string("output", "", "Folder for the figures.")
 
@@ -138,6 +138,12 @@ def _check_flags(runs: list[results.Result]) -> None:
             )
 
 
+def _only(title: str, transforms: dict) -> dict:
+    """What --only asks for of an experiment."""
+    names = {name: f"{lib.joined(name)}, {title}" for name in transforms}
+    return {name: arms for name, arms in transforms.items() if _ONLY.value in names[name]}
+
+
 def main(argv) -> None:
     del argv
     try:
@@ -147,7 +153,8 @@ def main(argv) -> None:
         sys.exit(f"error: {error}")
     if _RECORD.value:
         evidence_records.write(_RECORD.value, found)
-    made = {title: arms for title, arms in made.items() if _ONLY.value in title}
+    made = {title: _only(title, transforms) for title, transforms in made.items()}
+    made = {title: transforms for title, transforms in made.items() if transforms}
     for title, transforms in made.items():
         print(f"### {title}\n\n{table(transforms)}\n\n{grid_table(transforms)}\n")
     if _OUTPUT.value:

@@ -171,7 +171,7 @@ def steps_figure(path: str, made: dict) -> None:
             axis.tick_params(axis="y", which="both", labelsize=7)
         steps_axis.set(xlabel="step", ylabel="validation error, %")
         steps_axis.set_title(f"{lib.joined(names)}\n{title}", fontsize="small")
-        passes_axis.set(xlabel="passes of images, in millions")
+        passes_axis.set(xlabel="passes of images, in millions", visible=passes_axis.has_data())
         steps_axis.legend(fontsize=6)
     canvas.save(figure, path)
 

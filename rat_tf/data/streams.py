@@ -119,9 +119,12 @@ def weighted(dataset: tf.data.Dataset, weights: np.ndarray) -> tf.data.Dataset:
     return dataset.map(element)
 
 
-def evaluation(found: Examples, batch: int | None = None) -> tf.data.Dataset:
-    """(images, labels) in order, each example once; of large images fewer at once."""
-    batch = batch or memory.at_once(EVALUATED, found.image_shape)
+def evaluation(found: Examples, batch: int | None = None, replicas: int = 1) -> tf.data.Dataset:
+    """(images, labels) in order, each example once; of large images fewer at once.
+
+    Keras shares a `batch` among the replicas; each gets as many images as one alone would.
+    """
+    batch = batch or replicas * memory.at_once(EVALUATED, found.image_shape)
     reader = _Reader(found)
 
     def element(start):

@@ -98,7 +98,8 @@ class Method(keras_habits.Habits, abc.ABC):
         return None
 
     def call(self, images, training=False):
-        return self.network(self.preprocessing(images), training=training)
+        some = self.preprocessing(pixels.at_least_one(images))
+        return self.network(some, training=training)[: tf.shape(images)[0]]
 
     def default(self, name: str, value):
         """A value, checked, or that of the method's options where none is given."""
@@ -188,9 +189,10 @@ class Method(keras_habits.Habits, abc.ABC):
 
     def test_step(self, data):
         images, labels, weights = tf.keras.utils.unpack_x_y_sample_weight(data)
-        images, labels = self.preprocessing(images), self.supervision.labels(labels, weights)
+        labels = self.supervision.labels(labels, weights)
+        images, count = self.preprocessing(pixels.at_least_one(images)), tf.shape(images)[0]
         for name, network in self.candidates.items():
-            outputs = network(images, training=False)
+            outputs = network(images, training=False)[:count]
             wrong = tf.argmax(outputs, axis=-1) != supervision.classes(labels)
             self._means[name].update_state(wrong)
             if name == "error":

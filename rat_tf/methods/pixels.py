@@ -52,3 +52,16 @@ class ValueRange(NamedTuple):
         if self == (-1, 1):
             return images
         return (images + 1) * ((self.high - self.low) / 2) + self.low
+
+
+def at_least_one(images) -> tf.Tensor:
+    """A batch of images, or one image of zeros if there are none.
+
+    Some layers fail on an empty batch, and replicas get one where images are few.
+    """
+    images = tf.convert_to_tensor(images)
+    if images.shape[0]:
+        return images
+    shape = tf.shape(images)
+    missing = tf.concat([[tf.maximum(1 - shape[0], 0)], shape[1:]], axis=0)
+    return tf.concat([images, tf.zeros(missing, images.dtype)], axis=0)

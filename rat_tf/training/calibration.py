@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from rat_tf import config as config_lib
 from rat_tf import data, errors
-from rat_tf.data import streams
 from rat_tf.training import build, callbacks, loop
 
 TIMED = 3.0  # seconds of steps to time
@@ -93,9 +92,12 @@ def evaluation(model, labeled) -> tuple[float, float, float]:
     Labelled images, repeated, are as many as are needed.
     """
 
+    def of(some):
+        return loop.evaluation(some, model.distribute_strategy)
+
     def seconds(count):
         some = labeled.take(np.arange(count) % len(labeled))
-        return _seconds(lambda: model.evaluate(streams.evaluation(some), verbose=0))
+        return _seconds(lambda: model.evaluate(of(some), verbose=0))
 
     first = seconds(1)
     call = min(seconds(1), first)

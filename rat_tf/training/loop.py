@@ -82,7 +82,7 @@ def fit(
             stream(config, images, strategy, start),
             steps_per_epoch=config.interval,
             epochs=config.iterations // config.interval,
-            validation_data=streams.evaluation(images.validation),
+            validation_data=evaluation(images.validation, strategy),
             validation_freq=config.validate_every // config.interval,
             callbacks=[
                 examination,
@@ -178,7 +178,8 @@ def evaluate(
     def errors(some):
         if not len(some):  # a user's folder may have no test set
             return dict.fromkeys(model.candidates)
-        return model.evaluate(streams.evaluation(some), return_dict=True, verbose=0)
+        of_all = evaluation(some, model.distribute_strategy)
+        return model.evaluate(of_all, return_dict=True, verbose=0)
 
     found, last = {}, errors(images.test)
     for monitor in model.candidates:
@@ -198,6 +199,11 @@ def evaluate(
         for prefix, monitor in (("student", "error"), ("ema", "ema_error")):
             result.update({f"{prefix}_{name}": value for name, value in found[monitor].items()})
     return result
+
+
+def evaluation(some, strategy):
+    """The batches in which images are validated and tested."""
+    return streams.evaluation(some, replicas=strategy.num_replicas_in_sync)
 
 
 def stream(config: config_lib.Config, images: data.Data, strategy, start: int):

@@ -209,6 +209,8 @@ def test_evaluation_takes_fewer_large_images_at_once(side, expected):
     pixels = np.zeros((3, side, side, 1), np.uint8)
     found = examples.Examples(pixels, np.zeros(300, int), np.arange(300) % 3)
     assert len(next(iter(streams.evaluation(found)))[0]) == expected
+    of_all = next(iter(streams.evaluation(found, replicas=8)))
+    assert len(of_all[0]) == min(8 * expected, 300)
 
 
 def test_evaluation_of_nothing():

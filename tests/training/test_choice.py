@@ -132,8 +132,8 @@ def test_the_time_of_a_test_set_does_not_follow_from_two_validation_images(monke
         clock[0] += 0.3 + 0.001 * count + (2.0 if clock[0] == 0 else 0.0)
 
     monkeypatch.setattr(calibration.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(calibration.streams, "evaluation", len)
-    model = types.SimpleNamespace(evaluate=evaluate)
+    monkeypatch.setattr(calibration.loop, "evaluation", lambda some, strategy: len(some))
+    model = types.SimpleNamespace(evaluate=evaluate, distribute_strategy=None)
     call, image, traced = calibration.evaluation(model, np.arange(3))
     assert traced == pytest.approx(2.0)
     speed = calibration.Speed(step=1.0, evaluated=image, setup=0.0, call=call)
