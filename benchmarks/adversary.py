@@ -197,7 +197,7 @@ def main(argv) -> None:
             "search": name,
             "kl": kl,
             "kl_per_random": kl / random,
-            "counted": searches_lib.counted(**searches[name]),
+            "counted": searches_lib.counted(transforms=_TRANSFORMS.value, **searches[name]),
             **cost.get(name, {}),
         }
         for name, (kl, random) in found.items()

@@ -110,26 +110,30 @@ def _p(p: float | None) -> str:
 
 def records(places: list[str]) -> list[lib.Record]:
     """The records of files and of the runs in folders; what cannot be read is said."""
-    found = []
+    found, runs = [], []
     for place in places:
         if os.path.isfile(place):
             found += evidence_records.read(place)
             continue
-        runs, problems = results.read(results.find([place]))
-        _check_flags(runs)
-        found += map(evidence_records.of_run, runs)
+        of_place, problems = results.read(results.find([place]))
+        runs += of_place
         for problem in problems:
             print(f"warning: {problem}", file=sys.stderr)
-    return found
+    _check_flags(runs)
+    return [*found, *map(evidence_records.of_run, runs)]
 
 
 def _check_flags(runs: list[results.Result]) -> None:
-    """Refuses runs that would be one arm of an experiment although their flags differ."""
+    """Refuses runs that would be one arm of an experiment although other flags than ε differ.
+
+    Records have no flags: whoever adds runs to them has to see to it.
+    """
     first: dict = {}
     for run in runs:
         of = evidence_records.of_run(run)
-        other = first.setdefault((of.experiment, of.method, of.transforms), run)
-        same = {name: getattr(other.config, name) for name in ("seed", "split_seed")}
+        other = first.setdefault((of.experiment, of.method, tuple(n for n, _ in of.parts)), run)
+        free = ("seed", "split_seed", "transforms")
+        same = {name: getattr(other.config, name) for name in free}
         for found in dataclasses.replace(run.config, **same).differences(other.config):
             raise errors.UserError(
                 f"--runs: {run.folder} and {other.folder} are both {of.method}, "

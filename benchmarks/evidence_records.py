@@ -80,6 +80,7 @@ def _passes(config) -> float | None:
     names = inspect.signature(searches.image_passes).parameters
     given = {name: getattr(config, name, None) for name in names}
     used = {name: value for name, value in given.items() if value is not None}
+    used["transforms"] = str(config.used_transforms)
     return searches.image_passes(config.labeled_batch, config.unlabeled_batch, **used)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rat_tf.transforms import spec
+
 STRONG = {"ascent": "steepest", "xi": "0.1eps"}
 APART = {"separate_statistics": True, "entropy_multiplier": 0.0}
 SEARCHES = {
@@ -47,8 +49,6 @@ SEARCHES |= {
     },
 }
 
-ONE = ("worst_of", 1)  # has nothing to choose from: no pass is made to judge it
-
 
 def image_passes(
     labeled: int,
@@ -61,6 +61,7 @@ def image_passes(
     adversary_scale: float = 1.0,
     separate_statistics: bool = False,
     target: str = "student",
+    transforms: str = "affine:0.3",
     **others,
 ) -> float:
     """The passes of a step of RAT, VAT or Random, by the flags of its search.
@@ -68,17 +69,21 @@ def image_passes(
     A forward pass of an image, its input gradient and its weight gradient count 1 each. Of L
     labelled and U unlabelled images: the clean pass 3(L + U), or 3L + U if the unlabelled ones have
     a pass of their own without a gradient; a target of the averaged network U; the adversarial pass
-    3U. Of the searched images: a gradient 2, a candidate 1; on pooled ones in proportion to their
-    pixels.
+    3U. Of the searched images: a gradient 2, a candidate 1, but the only one nothing: no pass is
+    made to judge it. A search on pooled images counts in proportion to their pixels; noise, which
+    cannot be pooled, is then searched besides.
     """
     del others  # they change no passes
     search = 0.0
     if method != "random":
         search += 2 * power_iterations * (adversary != "worst_of")
-        search += candidates * (adversary != "gradient" and (adversary, candidates) != ONE)
+        search += candidates * (adversary != "gradient" and candidates > 1)
+    if adversary_scale < 1:
+        names = {name for name, _ in spec.Spec.parse(transforms).parts}
+        search *= adversary_scale**2 * bool(names - {"noise"}) + ("noise" in names)
     clean = 3 * labeled + (1 if separate_statistics else 3) * unlabeled
     averaged = unlabeled * (target == "teacher")
-    return clean + averaged + (3 + search * adversary_share * adversary_scale**2) * unlabeled
+    return clean + averaged + (3 + search * adversary_share) * unlabeled
 
 
 def counted(**flags) -> float:

@@ -29,7 +29,7 @@ import sys
 
 from rat_tf import config as config_lib
 from rat_tf import errors, experiments, fields
-from rat_tf.config import cli
+from rat_tf.config import cli, recipe
 from rat_tf.experiments import paper
 
 
@@ -86,7 +86,9 @@ def planned_runs(parsed: cli.Parsed) -> list[experiments.plan.Planned]:
         if name in config_lib.FLAGS
     }
     plan = experiments.plan
-    rest = (given, plan.axes(parsed.vary, parsed.seeds), parsed.runs, parsed.split_per_seed)
+    varied = plan.axes(parsed.vary, parsed.seeds)
+    recipe.check_steps(parsed, "--iterations=<steps>", varied)
+    rest = (given, varied, parsed.runs, parsed.split_per_seed)
     if not parsed.paper:
         return plan.plan(parsed.flagfiles, *rest)
     if parsed.flagfiles:

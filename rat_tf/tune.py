@@ -37,7 +37,7 @@ import signal
 import sys
 
 from rat_tf import errors, training, tuning
-from rat_tf.config import cli
+from rat_tf.config import cli, recipe
 
 
 def main(parsed: cli.Parsed) -> int:
@@ -56,6 +56,8 @@ def main(parsed: cli.Parsed) -> int:
     space = tuning.search_space.parse(
         settings.search, config, settings.tuner, settings.search_composition
     )
+    searched = [parameter.name for parameter in space.parameters]
+    recipe.check_steps(parsed, "--iterations=<steps>", searched)
     tuning.search_settings.check_folder(settings, config)
     cli.import_tensorflow_quietly()
 

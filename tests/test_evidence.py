@@ -96,11 +96,12 @@ def test_compositions_and_objectives_are_told_apart(tmp_path, capsys):
 
 
 def test_two_runs_of_one_seed_are_not_one_arm(tmp_path):
-    for name, shift in (("a", 1), ("b", 2)):
-        flags = {"method": "random", "transforms": "affine:0.3", "augment_shift": shift}
+    for name, shift, epsilon in (("a", 1, 0.3), ("b", 2, 0.6)):
+        flags = {"method": "random", "transforms": f"affine:{epsilon}", "augment_shift": shift}
         run_folders.write(tmp_path / name, 0.1, seed=0, split_seed=1, **flags)
-    with pytest.raises(errors.UserError, match="flags differ: expected --augment_shift=1, got"):
-        evidence.records([str(tmp_path)])
+    for places in ([tmp_path], [tmp_path / "a", tmp_path / "b"]):
+        with pytest.raises(errors.UserError, match="flags differ: expected --augment_shift=1, got"):
+            evidence.records(list(map(str, places)))
     found = evidence.records([str(tmp_path / "a")])
     with pytest.raises(errors.UserError, match="one run of each method, ε and seed"):
         evidence_arms.experiments([*found, *found], tuning=100)

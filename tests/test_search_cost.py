@@ -34,17 +34,19 @@ def passes(**flags) -> float:
 
 
 @pytest.mark.parametrize(
-    "name",
+    "flags",
     [
-        "random",
-        "worst of 1, steepest",
-        "both, 2",
-        "steepest, two iterations, half size",
-        "worst of 2, steepest, share 0.4, halves apart",
+        searches.SEARCHES["random"],
+        searches.SEARCHES["worst of 1, steepest"],
+        searches.SEARCHES["both, 2"],
+        {"adversary": "both", "candidates": 1},
+        searches.SEARCHES["steepest, two iterations, half size"],
+        {"transforms": "noise:1,affine:0.3", "adversary_scale": 0.5},
+        searches.SEARCHES["worst of 2, steepest, share 0.4, halves apart"],
     ],
+    ids=str,
 )
-def test_the_count_is_that_of_the_operations(name):
-    flags = searches.SEARCHES[name]
+def test_the_count_is_that_of_the_operations(flags):
     supervised = 3 * 2 * BATCH  # forward, input gradient and weight gradient of as many images
     found = passes(**{"method": "rat", **flags}) / supervised
     assert found == pytest.approx(searches.counted(**flags))

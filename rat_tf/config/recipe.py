@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections.abc import Iterable
 
 from rat_tf import errors, fields
 from rat_tf.config import flag_values, flagfiles, table, training_flags
@@ -53,19 +54,22 @@ def measures(parsed) -> bool:
     return (applies(parsed) or by_budget) and "iterations" not in parsed.given
 
 
-def check_steps(parsed) -> None:
-    """Refuses a preset as --flagfile without a number of steps.
+def check_steps(
+    parsed, advice: str = "--budget=<time> or --iterations=<steps>", varied: Iterable[str] = ()
+) -> None:
+    """Refuses a flagfile with a --budget, as presets are, without a number of steps.
 
-    Its --budget is not a time to train, and it would have the 500,000 steps of the paper.
+    A --budget in a flagfile is not a time to train, and there would be the 500,000 steps of the
+    paper. `varied` are flags that get their values otherwise, `advice` what the command takes.
     """
-    if {"budget", "iterations"} & set(parsed.given) or "iterations" in parsed.written:
+    if {"budget", "iterations"} & {*parsed.given, *varied} or "iterations" in parsed.written:
         return
     least = parsed.values["budget"]
     if parsed.flagfiles and least not in ("", training_flags.NO_BUDGET):
         raise errors.UserError(
-            f"--flagfile={' --flagfile='.join(parsed.flagfiles)}: this is a preset, and its "
-            f"--budget={least} only says for which times it is chosen; expected --budget=<time> "
-            "or --iterations=<steps> besides"
+            f"--flagfile={' --flagfile='.join(parsed.flagfiles)}: the --budget={least} in it is no "
+            "time to train, it says for which times a preset is chosen; expected "
+            f"{advice} on the command line"
         )
 
 

@@ -192,7 +192,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
     def warnings(self) -> Iterator[str]:
         """What is allowed but probably not meant.
 
-        Ramps and a decay that the run does not reach, and a search that finds only rounding.
+        Ramps and a decay that the run does not reach, and a search that is lost in rounding.
         """
         for name, effect in BEYOND.items():
             value = getattr(self, name)
@@ -203,13 +203,14 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
                 )
 
         gradient = self.options.searches and self.adversary != "worst_of"
+        gradient = gradient and self.target == "student"  # others differ without augmentation, too
         if gradient and not self.augments and not self.xi.relative and self.xi.value < LEAST_XI:
             family, _ = names.parse(self.network)
             unless = ", unless the network has dropout" if family.foreign else ""
             yield (
                 f"--xi={self.xi} is lost in rounding without augmentation: both passes of the "
-                f"search see the same pixels, and what it finds is random{unless}. --xi=0.1eps "
-                "finds a gradient"
+                "search see the same pixels, and its direction is not that of Algorithm 1"
+                f"{unless}. --xi=0.1eps computes it"
             )
 
     def flagfile(self) -> str:

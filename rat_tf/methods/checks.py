@@ -32,9 +32,12 @@ def model(network, name: str = "network") -> None:
 
 def option(kind, name: str, given):
     """An argument by the check of its flag, or the default; tensors are taken as they are."""
-    if given is None:
-        return getattr(kind, name)
-    return given if tf.is_tensor(given) else arguments.value(kind, name, given)
+    if tf.is_tensor(given):
+        return given
+    default = getattr(kind, name, None)
+    if given is None and default is None:
+        return None
+    return arguments.value(kind, name, default if given is None else given)
 
 
 def same_keras(**given) -> None:

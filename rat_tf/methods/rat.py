@@ -110,6 +110,9 @@ class RAT(base.SemiSupervised):
 
     def _check(self, **given) -> None:
         """Refuses what is refused of flags, alone or together; tensors are not looked at."""
+        for name in given.keys() - {"xi"}:
+            if given[name] is None:
+                raise ValueError(f"{arguments.NAMES.get(name, name)}: expected a value, got None")
         given |= {"mixup": self.mixes, "ema_decay": self.ema_decay}
         given = {name: v for name, v in given.items() if v is not None and not tf.is_tensor(v)}
         for name in given.keys() - {field.name for field in dataclasses.fields(self.defaults)}:

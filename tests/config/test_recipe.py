@@ -5,8 +5,9 @@ import os
 import pytest
 from PIL import Image
 
-from rat_tf import errors
+from rat_tf import errors, sweep, tune
 from rat_tf.config import cli, flag_values, flagfiles, recipe, training_flags
+from rat_tf.tuning import search_settings
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 PETS = "--dataset=folder:pets"
@@ -46,8 +47,20 @@ def test_a_preset_as_flagfile_needs_a_time_or_steps():
     for enough in ("--budget=5m", "--budget=none", "--iterations=500"):
         recipe.check_steps(parse(given, enough))
     recipe.check_steps(parse("--flagfile=configs/digits50.cfg"))
-    with pytest.raises(errors.UserError, match=f"{given}: this is a preset.*or --iterations"):
+    with pytest.raises(errors.UserError, match=f"{given}: .* preset .*or --iterations"):
         recipe.check_steps(parse(given, PETS))
+    recipe.check_steps(parse(given), "--iterations=<steps>", varied=("seed", "iterations"))
+
+
+def test_sweep_and_tune_measure_nothing_and_need_steps_with_a_preset():
+    given = [f"--flagfile={PRESET}", "--dataset=digits", "--labels=50"]
+    match = "expected --iterations=<steps> on the command line"
+    with pytest.raises(errors.UserError, match=match):
+        sweep.planned_runs(cli.parse(given, sweep.Flags, training=True))
+    varied = cli.parse([*given, "--vary=iterations=500|1000"], sweep.Flags, training=True)
+    assert [run.config.iterations for run in sweep.planned_runs(varied)] == [500, 1000]
+    with pytest.raises(errors.UserError, match=match):
+        tune.main(cli.parse(given, search_settings.Settings, training=True))
 
 
 def test_the_flags_of_a_run_with_a_budget_are_enough(tmp_path):

@@ -200,6 +200,8 @@ APART = {"separate_statistics": True}
             {"adversary_scale": 0.5, "transforms": "noise:1"},
             "adversary_scale: noise is searched at full size, and transforms=noise:1 has",
         ),
+        (rat_tf.RAT, {"target": None}, "target: expected a value, got None"),
+        (rat_tf.RAT, {"power_iterations": None}, "power_iterations: expected a value, got None"),
         (rat_tf.RAT, {"adversary_kind": "best"}, "adversary_kind: expected one of gradient"),
         (rat_tf.RAT, {"candidates": 8}, "candidates: not used by adversary_kind=gradient, got 8"),
         (rat_tf.RAT, {"target_temperature": 0}, "target_temperature: expected a number > 0, got 0"),
@@ -239,6 +241,17 @@ def test_arguments_that_go_together():
     rat_tf.MixMatch(classifier(), ema_decay=0, mixup_alpha=None)
     methods.RATMixup(classifier(), adversary_kind="both", candidates=8)
     rat_tf.Random(classifier(), epsilon_rampup=1e3)
+    rat_tf.RAT(classifier(), separate_statistics=np.bool_(True), entropy_multiplier=0)
+
+
+def test_none_is_the_default_of_the_transformations():
+    for method, expected in ((rat_tf.RAT, "noise:1,affine:0.6"), (rat_tf.VAT, "noise:1")):
+        assert repr(method(classifier(), transforms=None).transform) == expected
+
+
+def test_a_default_that_no_option_has():
+    with pytest.raises(ValueError, match="^weight: no option of Supervised; expected one of lear"):
+        rat_tf.Supervised(classifier()).default("weight", 1.0)
 
 
 def test_transformations():

@@ -7,6 +7,8 @@ import numbers
 import re
 from collections.abc import Mapping
 
+import numpy as np
+
 from rat_tf import errors, fields
 from rat_tf.methods.options import base
 from rat_tf.transforms import spec
@@ -18,7 +20,7 @@ NAMES = {"adversary": "adversary_kind", "pseudo_label_threshold": "threshold"}
 _KINDS = {
     "int": (numbers.Integral, "a whole number"),
     "float": (numbers.Real, "a number"),
-    "bool": (bool, "True or False"),
+    "bool": ((bool, np.bool_), "True or False"),
     "fields.Steps": (numbers.Real, "a number of steps"),
     "spec.Xi": ((spec.Xi, str), "a number, or a multiple of ε such as '0.5eps'"),
     "spec.Spec": ((spec.Spec, str), "text such as 'noise:1.0,affine:0.3'"),
@@ -27,7 +29,10 @@ _KINDS = {
 
 def value(kind: type[base.Options], name: str, given, names: Mapping[str, str] = NAMES):
     """The value of the option `name` of `kind`, parsed and checked; `names` as in `options`."""
-    (field,) = (field for field in dataclasses.fields(kind) if field.name == name)
+    field = next((field for field in dataclasses.fields(kind) if field.name == name), None)
+    if field is None:
+        known = ", ".join(field.name for field in dataclasses.fields(kind))
+        raise ValueError(f"{name}: no option of {kind.__name__}; expected one of {known}")
     if field.type == "spec.Xi" and isinstance(given, numbers.Real):
         given = str(given)
     expected, words = _KINDS.get(field.type, (object, ""))
