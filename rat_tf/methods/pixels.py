@@ -59,7 +59,6 @@ def at_least_one(images) -> tf.Tensor:
 
     Some layers fail on an empty batch, and replicas get one where images are few.
     """
-    images = tf.convert_to_tensor(images)
     if images.shape[0]:
         return images
     shape = tf.shape(images)
