@@ -82,8 +82,9 @@ def strengths(folder: str, searches: dict) -> dict[str, tuple[float, float]]:
     batches = [images[i : i + _BATCH.value] for i in range(0, len(images), _BATCH.value)]
     found = {}
     for name, changes in searches.items():
-        changes = {"method": "rat", "transforms": _TRANSFORMS.value, "epsilon_rampup": 0, **changes}
-        config = flag_values.changed_config(base, **changes)
+        changes = searches_lib.flags_of(changes, _TRANSFORMS.value)
+        sizes = dict.fromkeys(("labeled_batch", "unlabeled_batch"), _BATCH.value)
+        config = flag_values.changed_config(base, epsilon_rampup=0, **sizes, **changes)
         source = kept_network.Kept(run, config, trained.image_shape, len(trained.class_names))
         model = build.method(config, source, trained.preprocessing)
         model.network = trained.network
@@ -106,8 +107,7 @@ def costs(network: str, size: int, searches: dict) -> dict[str, dict]:
     """A step with each search over the supervised step."""
     supervised = lib.Step("supervised", network, size, _BATCH.value)
     changes = {
-        name: {"transforms": _TRANSFORMS.value, "method": "rat", **change}
-        for name, change in searches.items()
+        name: searches_lib.flags_of(change, _TRANSFORMS.value) for name, change in searches.items()
     }
     steps = {
         n: lib.Step(network=network, size=size, batch=_BATCH.value, **changes[n]) for n in changes

@@ -10,7 +10,7 @@ from benchmarks import evidence_arms as lib
 from rat_tf.plots import canvas
 
 COLOURS = {"Supervised": "0.5", "MixMatch": "C6", lib.RANDOM: "C0"}
-STYLES = ("-", "--", ":", "-.", "-", "--", ":", "-.")  # of the lengths of runs
+STYLES = ("-", "--", ":", "-.")  # of the lengths of runs
 OTHERS = ("C1", "C3", "C2", "C4", "C5", "tab:brown", "tab:olive", "tab:purple", "tab:pink")
 
 
@@ -134,36 +134,36 @@ def steps_figure(path: str, made: dict) -> None:
     """Validation error at the chosen ε against steps and, where they were counted, image passes.
 
     A panel for the runs of all lengths of an experiment: of the arms with the curves of several
-    seeds, else of all. Curves are those of the compared seeds, else of the tuning.
+    seeds, else of all. Curves are those of the compared seeds, else of the tuning. A colour is a
+    method, the style of a line the length of the runs.
     """
-    panels: dict[tuple, dict[str, list]] = {}
+    panels: dict[tuple, list[tuple[int, str, str, list]]] = {}
     for title, transforms in made.items():
-        length = next(iter(re.findall(r", ([\d,]+ steps)", title)), "")
-        shared = title.replace(f", {length}", "")
+        length = next(iter(re.findall(r", ([\d,]+) steps", title)), "")
+        shared = title.replace(f", {length} steps", "") if length else title
         for names, arms in transforms.items():
             for method, arm in arms.items() if names else ():
                 if curves := _curves(arm):
-                    label = f"{method}, ε {lib.joined(arm.epsilon)}, {length}".rstrip(", ")
-                    panel = panels.setdefault((shared, names), {})
-                    panel.setdefault(method, []).append((label, curves))
-    for panel in panels.values():
-        several = {m: [line for line in lines if len(line[1]) > 2] for m, lines in panel.items()}
-        if any(several.values()):
-            panel.clear()
-            panel.update({method: lines for method, lines in several.items() if lines})
+                    words = [method, f"ε {lib.joined(arm.epsilon)}"]
+                    words += [f"{length} steps"] if length else []
+                    line = int(length.replace(",", "") or 0), method, ", ".join(words), curves
+                    panels.setdefault((shared, names), []).append(line)
     if not panels:
         return
+    for place, lines in panels.items():
+        panels[place] = [line for line in lines if len(line[-1]) > 2] or lines
     colours = _colours(made)
     size = 9, 3.6 * len(panels)
     figure, axes = canvas.subplots(len(panels), 2, figsize=size, squeeze=False, sharey="row")
-    for (steps_axis, passes_axis), ((title, names), panel) in zip(axes, panels.items()):
-        for method, lines in panel.items():
-            for style, (label, runs) in zip(STYLES, sorted(lines, key=lambda line: line[0])):
-                label += f", {len(runs)} seeds" if len(runs) > 1 else ""
-                look = {"color": colours[method], "linestyle": style}
-                _draw(steps_axis, runs, lambda run, step: step, label=label, **look)
-                if all(run.passes for run in runs):
-                    _draw(passes_axis, runs, lambda run, step: step * run.passes / 1e6, **look)
+    for (steps_axis, passes_axis), ((title, names), lines) in zip(axes, panels.items()):
+        lengths = sorted({length for length, *_ in lines})
+        for length, method, label, runs in sorted(lines, key=lambda line: line[:2]):
+            label += f", {len(runs)} seeds" if len(runs) > 1 else ""
+            style = STYLES[lengths.index(length) % len(STYLES)]
+            look = {"color": colours[method], "linestyle": style}
+            _draw(steps_axis, runs, lambda run, step: step, label=label, **look)
+            if all(run.passes for run in runs):
+                _draw(passes_axis, runs, lambda run, step: step * run.passes / 1e6, **look)
         for axis in (steps_axis, passes_axis):
             axis.set(yscale="log")
             axis.yaxis.set_major_formatter("{x:g}")

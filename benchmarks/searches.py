@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from rat_tf.config import flag_values
 from rat_tf.transforms import spec
 
+#: Algorithm 1: what a search does not say, whatever the run of the network had.
+PAPER = {
+    "method": "rat",
+    "adversary": "gradient",
+    "ascent": "paper",
+    "xi": "1e-6",
+    "power_iterations": 1,
+    "candidates": 4,
+    "adversary_share": 1.0,
+    "adversary_scale": 1.0,
+    "separate_statistics": False,
+}
+RANDOM = {"method": "random", "separate_statistics": False}
+WORST = {"adversary": "worst_of", "ascent": "steepest"}
 STRONG = {"ascent": "steepest", "xi": "0.1eps"}
 APART = {"separate_statistics": True, "entropy_multiplier": 0.0}
 SEARCHES = {
-    "random": {"method": "random"},
+    "random": RANDOM,
     "paper": {},
     "paper, ξ = 0.1ε": {"xi": "0.1eps"},
     "steepest, ξ = 0.1ε": STRONG,
@@ -16,16 +31,12 @@ SEARCHES = {
     "steepest, two iterations": {**STRONG, "power_iterations": 2},
     **{f"worst of {k}": {"adversary": "worst_of", "candidates": k} for k in (2, 4, 8)},
     # Of one it is random, and shows what filling the ball of the norm does without a search.
-    **{
-        f"worst of {k}, steepest": {**STRONG, "adversary": "worst_of", "candidates": k}
-        for k in (1, 2, 4, 8)
-    },
+    **{f"worst of {k}, steepest": {**WORST, "candidates": k} for k in (1, 2, 4, 8)},
     **{f"both, {k}": {**STRONG, "adversary": "both", "candidates": k} for k in (2, 4)},
     "share 0.5": {**STRONG, "adversary_share": 0.5},
     **{
         f"worst of {k}, steepest, share {share}": {
-            **STRONG,
-            "adversary": "worst_of",
+            **WORST,
             "candidates": k,
             "adversary_share": share,
         }
@@ -48,6 +59,13 @@ SEARCHES |= {
         **APART,
     },
 }
+
+
+def flags_of(search: dict, transforms: str) -> dict:
+    """All flags of a search of `transforms`, without those that it does not use."""
+    flags = search if search.get("method") == "random" else {**PAPER, **search}
+    unused = flag_values.UNUSED_BY.get(flags.get("adversary"), ())
+    return {"transforms": transforms, **{n: v for n, v in flags.items() if n not in unused}}
 
 
 def image_passes(

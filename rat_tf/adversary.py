@@ -17,7 +17,7 @@ from rat_tf import divergences
 from rat_tf.transforms import composite, sampling, spec
 
 Xi = spec.Xi
-PAPER_XI = Xi(1e-6)
+PAPER_XI = spec.PAPER_XI
 
 
 class Found(NamedTuple):

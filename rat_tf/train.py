@@ -75,9 +75,10 @@ def _train(config: config_lib.Config, run, choice, began: float) -> None:
 
     # Training, and the test error at the best step.
     with run.of_worker(worker).locked():
-        if worker == 0:
+        model = training.loop.built(config, images, strategy, source)
+        if worker == 0:  # after everything that may be refused
             run.create(config, images, choice.given if new else None)
-        result = training.loop.train(config, run, images, strategy, worker, expected, source)
+        result = training.loop.train(config, run, images, strategy, worker, expected, source, model)
     print(f"{training.run_folder.verdict(result)}\nresults in {run.folder}")
 
 

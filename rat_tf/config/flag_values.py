@@ -11,6 +11,7 @@ from absl import flags
 
 from rat_tf import errors, fields
 from rat_tf.config import flagfiles, table
+from rat_tf.transforms import spec
 
 #: Flags of every flags.cfg, of any version and method, from its first to its last line.
 RECORDED = (
@@ -18,8 +19,8 @@ RECORDED = (
     *("network", "iterations", "validate_every", "learning_rate", "seed", "tensorboard"),
 )
 
-#: A flag, and the value of another with which it is not used.
-UNUSED_WITH = {"candidates": ("adversary", "gradient")}
+#: Flags that a kind of --adversary does not use.
+UNUSED_BY = {"gradient": {"candidates"}, "worst_of": {"xi", "power_iterations"}}
 
 
 def define_flags(registry: flags.FlagValues) -> None:
@@ -85,12 +86,15 @@ def to_config(values: dict, given=()) -> table.Config:
 
     So `--adversary=gradient` can be added to a flagfile with `--candidates=8`.
     """
-    method = values["method"]
-    unused = {n for n, (flag, value) in UNUSED_WITH.items() if values.get(flag) == value}
-    if method in table.METHODS:
-        unused |= {name for name in values if not table.is_used(name, method)}
-    dropped = dict.fromkeys(unused.difference(given))
-    return table.Config(**values | dropped)
+    return table.Config(**values | dict.fromkeys(unused(values).difference(given)))
+
+
+def unused(values: dict) -> set[str]:
+    """The flags that the method and the search of these values do not use."""
+    found = set(UNUSED_BY.get(values.get("adversary") or spec.ADVERSARIES[0], ()))
+    if values["method"] in table.METHODS:
+        found |= {name for name in values if not table.is_used(name, values["method"])}
+    return found
 
 
 def config_of_file(path: str, required=(), **changes) -> table.Config:

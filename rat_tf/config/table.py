@@ -117,6 +117,9 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
             yield "--sampler: XLA cannot compile resampler, use gather with --jit_compile"
         if self.options.unlabeled and not self.unlabeled_batch:
             yield f"--unlabeled_batch: must be > 0 for --method={self.method}, got 0"
+        problem = method_options.rat.share_problem(self.adversary_share or 1, self.unlabeled_batch)
+        if problem:
+            yield f"--adversary_share: {problem}"
         yield from self.network_clashes()
         if self.logical_devices > 1:
             yield from self._clashes_with_logical_devices()
@@ -202,16 +205,27 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
                     f"{self.iterations}: {effect}. A share such as --{name}=40% follows the run"
                 )
 
-        gradient = self.options.searches and self.adversary != "worst_of"
-        gradient = gradient and self.target == "student"  # others differ without augmentation, too
-        if gradient and not self.augments and not self.xi.relative and self.xi.value < LEAST_XI:
+        if self._rounds_xi():
             family, _ = names.parse(self.network)
             unless = ", unless the network has dropout" if family.foreign else ""
             yield (
                 f"--xi={self.xi} is lost in rounding without augmentation: both passes of the "
-                "search see the same pixels, and its direction is not that of Algorithm 1"
-                f"{unless}. --xi=0.1eps computes it"
+                "search see the same pixels and statistics, and its direction is not that of "
+                f"Algorithm 1{unless}. --xi=0.1eps computes it"
             )
+
+    def _rounds_xi(self) -> bool:
+        """Whether a gradient is taken at ξ although nothing but ξ tells its two passes apart.
+
+        They see other pixels with augmentation, other weights with the teacher's target, and other
+        batch statistics where the clean pass is one of labelled and unlabelled images together.
+        """
+        searches = self.options.searches and self.adversary != "worst_of"
+        if not searches or self.augments or self.target != "student":
+            return False
+        family, _ = names.parse(self.network)
+        alone = self.separate_statistics or self.mixup or not family.batch_statistics
+        return alone and not self.xi.relative and self.xi.value < LEAST_XI
 
     def flagfile(self) -> str:
         """The text of a flagfile that reproduces this config in any run folder."""
@@ -220,7 +234,7 @@ class Config(_MethodFlags, training_flags.TrainingFlags, data_options.DataOption
         return "\n".join([f"# rat_tf {rat_tf.__version__}", *lines]) + "\n"
 
 
-#: Where two passes see the same pixels, a smaller ξ is lost in the rounding of float32.
+#: Where nothing else tells two passes apart, a smaller ξ is lost in the rounding of float32.
 LEAST_XI = 1e-3
 
 #: Schedules, and what happens when they are longer than the run.

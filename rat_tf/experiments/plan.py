@@ -71,8 +71,8 @@ def plan(
 ) -> list[Planned]:
     """The runs of all combinations.
 
-    A flag that a run's method does not use is dropped from that run, and runs that are then equal
-    are merged. A flag that no run uses is an error.
+    A flag that a run's method or search does not use is dropped from that run, and runs that are
+    then equal are merged. A flag that no run uses is an error.
     """
     _check(given, varied)
     _check_number(varied)
@@ -114,7 +114,7 @@ def _distinct(planned: list[Planned], asked) -> list[Planned]:
     """The runs without duplicates; a `UserError` for an `asked` flag that no run uses."""
     for name in asked:
         if not any(name in run.flags for run in planned):
-            raise errors.UserError(f"--{name}: not used by any method of the sweep")
+            raise errors.UserError(f"--{name}: not used by any run of the sweep")
     found, folders = {}, {}
     for run in planned:
         used = run.config.used_transforms
@@ -133,11 +133,8 @@ def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
     files = [f"--flagfile={path}" for path in flagfiles]
     rest = [f"--{name}={text}" for name, text in flags.items()]
     values = flag_values.of_arguments([*files, *rest])
-    flags = {
-        name: text
-        for name, text in flags.items()
-        if values["method"] not in config_lib.METHODS or config_lib.is_used(name, values["method"])
-    }
+    unused = flag_values.unused(values)
+    flags = {name: text for name, text in flags.items() if name not in unused}
     extras = {name: flags[name] for name in varied if name in flags and name not in NAMED}
     if split_per_seed:
         if "split_seed" in varied:

@@ -93,11 +93,15 @@ class Method(keras_habits.Habits, abc.ABC):
         are computed under `tape.stop_recording()`.
         """
 
+    def check_search(self, images) -> None:
+        """Refuses images of a step, scaled to [-1, 1], or a network that do not fit the search."""
+
     def examine(self, images, step) -> dict | None:
         """The transformed images and their KL; None for a method without transformations."""
         return None
 
     def call(self, images, training=False):
+        images = tf.convert_to_tensor(images)  # Keras leaves lists as they are
         some = self.preprocessing(pixels.at_least_one(images))
         return self.network(some, training=training)[: tf.shape(images)[0]]
 

@@ -130,6 +130,7 @@ def first_batch(method, data) -> None:
         raise ValueError(f"network: {method.network.name} has no trainable weights")
     if isinstance(data, tf.data.Dataset):
         _labels(method.supervision, supervision.plain(labels).numpy(), outputs.shape[-1])
+        method.check_search(method.scaled(unlabeled))
     method.classes = outputs.shape[-1]
     method.looked_at = method.built = True
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from rat_tf import adversary, divergences, draws, schedules
 from rat_tf import transforms as transforms_lib
-from rat_tf.methods import base, checks
+from rat_tf.methods import base, checks, search_checks
 from rat_tf.methods.options import arguments
 from rat_tf.methods.options import rat as options
 from rat_tf.networks import guard
@@ -66,6 +66,8 @@ class RAT(base.SemiSupervised):
         separate_statistics: bool = options.RAT.separate_statistics,
         **kwargs,
     ):
+        if "adversary" in kwargs:  # as the flag is called
+            raise ValueError(f"adversary: expected adversary_kind={kwargs['adversary']!r}")
         transform = _composite(transforms, padding)
         super().__init__(*args, more_observations=_epsilon_names(transform), **kwargs)
         self._check(
@@ -109,17 +111,28 @@ class RAT(base.SemiSupervised):
         self.separate_statistics = separate_statistics
 
     def _check(self, **given) -> None:
-        """Refuses what is refused of flags, alone or together; tensors are not looked at."""
+        """Refuses what is refused of flags, alone or together; of tensors only the latter."""
         for name in given.keys() - {"xi"}:
             if given[name] is None:
                 raise ValueError(f"{arguments.NAMES.get(name, name)}: expected a value, got None")
         given |= {"mixup": self.mixes, "ema_decay": self.ema_decay}
-        given = {name: v for name, v in given.items() if v is not None and not tf.is_tensor(v)}
+        given = {name: value for name, value in given.items() if value is not None}
         for name in given.keys() - {field.name for field in dataclasses.fields(self.defaults)}:
-            if given[name] != getattr(options.RAT, name):
+            value, default = (checks.option(options.RAT, name, v) for v in (given[name], None))
+            if value != default:
                 name = arguments.NAMES.get(name, name)
                 raise ValueError(f"{name}: not used by {type(self).__name__}")
-        arguments.options(self.defaults, given)
+        tensors = [name for name, value in given.items() if tf.is_tensor(value)]
+        arguments.options(self.defaults, given, unchecked=tensors)
+
+    def check_search(self, images):
+        if not self.search:
+            return
+        replicas = tf.distribute.get_strategy().num_replicas_in_sync
+        problem = options.share_problem(self.searching.share, images.shape[0] // replicas, replicas)
+        if problem:
+            raise ValueError(f"adversary_share: {problem}")
+        search_checks.check(self, images[:2])
 
     def objective(self, labeled, labels, unlabeled, step, tape):
         if self.separate_statistics:

@@ -41,7 +41,9 @@ def in_order(layer) -> list[tf.Variable]:
         keras = isinstance(module, tf.keras.layers.Layer)
         trained += module._trainable_weights if keras else module.trainable_variables
         others += module._non_trainable_weights if keras else module.non_trainable_variables
-    places = {id(weight): place for place, weight in enumerate((*trained, *others))}
+    places: dict[int, int] = {}
+    for place, weight in enumerate((*trained, *others)):
+        places.setdefault(id(weight), place)  # the first of those that share it
     return sorted(layer.weights, key=lambda weight: places.get(id(weight), math.inf))
 
 

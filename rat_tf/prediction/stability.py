@@ -7,7 +7,7 @@ import tensorflow as tf
 from rat_tf import adversary, draws
 from rat_tf.transforms import composite
 
-# Without augmentation between the passes a smaller ξ is lost in rounding.
+# Nothing else tells the passes apart: a smaller ξ is lost in rounding.
 XI = adversary.Xi(0.1, relative=True)
 
 

@@ -169,6 +169,7 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
         """The options of the method, checked; schedules are shares of the run."""
         kind = methods.options.METHODS[self.method]
         known = {field.name for field in dataclasses.fields(kind)}
+        own = self.method_options or {}
         given = {
             "learning_rate": self.learning_rate,
             "consistency": self.consistency if "consistency" in known else None,
@@ -177,10 +178,11 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
             "transforms": (
                 TRANSFORMS[self._is_image] if self.transforms is None else self.transforms
             ),
-            "xi": "0.1eps",  # without augmentation a smaller one would be lost in rounding
-            **(self.method_options or {}),
+            # Without augmentation a smaller one may be lost in rounding.
+            "xi": None if own.get("adversary") == "worst_of" else "0.1eps",
+            **own,
         }
-        for name in self.method_options or ():
+        for name in own:
             if name not in known:
                 raise ValueError(f"method_options: {name} is not an option of {self.method}")
         options = arguments.options(kind, given, names={})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rat_tf import config as config_lib
 from rat_tf import data, errors, schedules, transforms
 from rat_tf.data import augment, preprocess
-from rat_tf.methods import base
+from rat_tf.methods import base, search_checks
 from rat_tf.networks import backbone, guard
 from rat_tf.training import footprint, kept_network, network_files, optimizers
 from rat_tf.training import network as network_lib
@@ -33,13 +33,24 @@ def check_images(config: config_lib.Config, images: data.Data) -> None:
 
 def check_scale(config: config_lib.Config, image_shape) -> None:
     """Refuses images that cannot be pooled to --adversary_scale."""
-    height, width, _ = image_shape
-    factor = round(1 / (config.adversary_scale or 1))
-    if height % factor or width % factor:
-        raise errors.UserError(
-            f"--adversary_scale={config.adversary_scale}: expected images whose height and width "
-            f"are multiples of {factor}, got {height}x{width}; --image_size can change them"
+    try:
+        search_checks.scale(image_shape, config.adversary_scale or 1)
+    except ValueError as error:
+        raise errors.UserError(f"--{error}; --image_size can change them") from None
+
+
+def check_search(model: base.Method, config: config_lib.Config, example) -> None:
+    """Refuses a network that cannot be searched as the flags say: with pooled images, or at all."""
+    if not config.options.searches or guard.is_told(model.network) and config.options.scale == 1:
+        return
+    try:
+        search_checks.check(model, model.value_range.inward(example))
+    except ValueError as error:
+        text = str(error).replace("adversary_kind=", "--adversary=")
+        text = (
+            f"--{text}" if text.startswith("adversary") else f"--network={config.network}: {text}"
         )
+        raise errors.UserError(text) from None
 
 
 def method(config: config_lib.Config, source: kept_network.Network, preprocessing) -> base.Method:
@@ -82,8 +93,7 @@ def compiled(model: base.Method, config: config_lib.Config, example) -> base.Met
         with network_files.errors_of("network", config.network):
             guard.verify(model.network, example)
     model.looked_at = True
-    if config.adversary_scale not in (None, 1):
-        _check_pooled(model.network, config, example)
+    check_search(model, config, example)
     weights = model.network.trainable_variables
     if config.weight_decay:
         optimizer.exclude_from_weight_decay([w for w in weights if "kernel" not in w.name])
@@ -92,16 +102,3 @@ def compiled(model: base.Method, config: config_lib.Config, example) -> base.Met
         optimizer.scale_rate(slow, config.backbone_learning_rate / config.learning_rate)
     model.optimizer.build(weights)
     return model
-
-
-def _check_pooled(network, config: config_lib.Config, example) -> None:
-    """Refuses a network that cannot take the images on which it is to be searched."""
-    pooled = sampling.pool(example, round(1 / config.adversary_scale))
-    try:
-        network(pooled)
-    except ValueError:
-        height, width = example.shape[1:3]
-        raise errors.UserError(
-            f"--adversary_scale={config.adversary_scale}: --network={config.network} takes images "
-            f"of {height}x{width} only, not those pooled to {pooled.shape[1]}x{pooled.shape[2]}"
-        ) from None

@@ -11,6 +11,7 @@ import tensorflow as tf
 from rat_tf import config as config_lib
 from rat_tf import errors
 from rat_tf.data import streams
+from rat_tf.methods.options import rat
 from rat_tf.training import footprint
 
 
@@ -32,13 +33,9 @@ def prepare(config: config_lib.Config) -> tf.distribute.Strategy:
 def check_share(config: config_lib.Config, replicas: int) -> None:
     """Each replica searches whole images: with other shares it would not be the same ones."""
     count = config.unlabeled_batch // replicas
-    searched = count * (config.adversary_share or 1)
-    if abs(searched - round(searched)) > 1e-6:
-        of_each = f" of each of {replicas} replicas" if replicas > 1 else ""
-        raise errors.UserError(
-            f"--adversary_share: expected a whole number of the {count} unlabelled images"
-            f"{of_each}, got {config.adversary_share}, which makes {searched:g}"
-        )
+    problem = rat.share_problem(config.adversary_share or 1, count, replicas)
+    if problem:
+        raise errors.UserError(f"--adversary_share: {problem}")
 
 
 def set_threads(count: int) -> None:

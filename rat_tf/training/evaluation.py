@@ -19,7 +19,7 @@ MAX_EPSILON = {
     "thin_plate_spline": 1.0,
     "flow_field": 2.0,
 }
-# Without augmentation between the passes a smaller ξ is lost in rounding.
+# Nothing else tells the passes apart: a smaller ξ is lost in rounding.
 XI = adversary.Xi(0.1, relative=True)
 BATCH = 100  # of up to 32×32 pixels
 

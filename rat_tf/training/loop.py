@@ -42,18 +42,20 @@ def fit(
     callbacks=(),
     expected: str | None = None,
     source: kept_network.Network | None = None,
+    model: base.Method | None = None,
 ):
     """Trains from the last checkpoint to the end, without using the test set.
 
     Returns the model at its last step and its checkpoints. The `callbacks` are called after the
     state of an interval has been saved. With `expected`, the line of the expected time or "" if it
-    is to be estimated, the model and the time are printed.
+    is to be estimated, the model and the time are printed. `model` is one that `built` has made
+    with the same `source`.
     """
     chief, run = run, run.of_worker(worker)
     os.makedirs(run.folder, exist_ok=True)
+    source = source or network_of(config, chief, images)
+    model = model or built(config, images, strategy, source)
     with strategy.scope():
-        source = source or network_of(config, chief, images)
-        model = build.build(config, images, source)
         if not worker:
             source.keep(chief)
         # 1 of 2 images right by luck at step 10 must not outlive all that is learned later.
@@ -99,6 +101,12 @@ def fit(
     return model, checkpoint
 
 
+def built(config, images: data.Data, strategy, source: kept_network.Network) -> base.Method:
+    """The model with its initial weights; refuses what cannot be trained with these flags."""
+    with strategy.scope():
+        return build.build(config, images, source)
+
+
 def network_of(config, run: run_folder.Run, images: data.Data) -> kept_network.Network:
     """The network: of the user's files, or, once there is a checkpoint, as the run has kept it."""
     shape, classes = images.labeled.image_shape, len(images.class_names)
@@ -110,8 +118,8 @@ def network_of(config, run: run_folder.Run, images: data.Data) -> kept_network.N
 def examined_images(config, images: data.Data, strategy):
     """The unlabelled images on which the adversary is examined: a sample from the whole pool.
 
-    One device searches all of them at once. Of large images there are no more than a replica has
-    in a training step, which fits into its memory.
+    One device searches all of them at once. Of images larger than 32×32 there are as many as have
+    the pixels of 64 of those, or as a replica has in a training step, if that is more.
     """
     pool = images.unlabeled if len(images.unlabeled) else images.labeled
     of_replica = sum(config.batch_sizes) // strategy.num_replicas_in_sync
@@ -128,9 +136,10 @@ def train(
     worker: int = 0,
     expected: str = "",
     source: kept_network.Network | None = None,
+    model: base.Method | None = None,
 ) -> dict:
     """Trains to the end and evaluates; returns the content of result.json."""
-    model, checkpoint = fit(config, run, images, strategy, worker, expected=expected, source=source)
+    model, checkpoint = fit(config, run, images, strategy, worker, (), expected, source, model)
     run = run.of_worker(worker)
     rows = run.rows()
     seconds = rows[-1]["seconds"] if rows else checkpoint.stopwatch.seconds()

@@ -115,3 +115,6 @@ class Xi:
 
     def at(self, epsilon):
         return self.value * epsilon if self.relative else self.value
+
+
+PAPER_XI = Xi(1e-6)

@@ -56,6 +56,9 @@ class Space:
         epsilons = {k.partition(".")[2]: v for k, v in shown.items() if k.startswith("epsilon.")}
         if epsilons:
             flags["transforms"] = _spec({**self.base.transforms.epsilons, **epsilons})
+        # Where kinds of searches are varied, each trial takes the flags that its kind uses.
+        unused = flag_values.UNUSED_BY.get(flags.get("adversary"), ())
+        flags = {name: value for name, value in flags.items() if name not in unused}
         return flag_values.changed_config(self.base, **flags, **changes)
 
     def size(self) -> float:

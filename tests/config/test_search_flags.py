@@ -1,5 +1,7 @@
 """The flags of searches and targets beyond the paper: what does not go together is refused."""
 
+import dataclasses
+
 import pytest
 import tensorflow as tf
 
@@ -10,6 +12,8 @@ from rat_tf.data import preprocess
 from rat_tf.methods.options import rat
 from rat_tf.training import build, devices, network
 
+WORST = {"adversary": "worst_of"}
+
 
 @pytest.mark.parametrize(
     ("changes", "words"),
@@ -17,6 +21,11 @@ from rat_tf.training import build, devices, network
         ({"adversary": "best"}, ["--adversary", "gradient, worst_of, both", "'best'"]),
         ({"candidates": 8}, ["--candidates", "not used by --adversary=gradient", "8"]),
         ({"adversary": "both", "candidates": 0}, ["--candidates", "[1, 1000]"]),
+        ({"adversary": "both", "candidates": 1}, ["--candidates", "2 or more", "=both", "1"]),
+        ({**WORST, "xi": "0.1eps"}, ["--xi", "not used by --adversary=worst_of", "0.1eps"]),
+        ({**WORST, "power_iterations": 2}, ["--power_iterations", "not used", "worst_of", "2"]),
+        ({**WORST, "candidates": 1, "adversary_share": 0.5}, ["--adversary_share", "no search"]),
+        ({**WORST, "candidates": 1, "adversary_scale": 0.5}, ["--adversary_scale", "no search"]),
         ({"adversary_scale": 0.3}, ["--adversary_scale", "1, 0.5 or 0.25", "0.3"]),
         ({"adversary_scale": 0.5, "transforms": "noise:1"}, ["--adversary_scale", "noise:1"]),
         ({"adversary_scale": 0.5, "method": "vat"}, ["--adversary_scale", "vat", "only by rat"]),
@@ -65,6 +74,12 @@ def test_a_flagfile_may_serve_methods_that_do_not_use_them_all():
             {"adversary": "worst_of", "candidates": 4, "adversary_share": 0.5},
             "worst of 4 for 50% of the images",
         ),
+        ({"adversary_share": 0.5}, "one gradient for 50% of the images"),
+        ({"adversary_scale": 0.25}, "one gradient at 0.25 of their size"),
+        (
+            {"adversary": "both", "adversary_share": 0.5, "adversary_scale": 0.5},
+            "worst of 4, the gradient's among them, for 50% of the images at 0.5 of their size",
+        ),
     ],
 )
 def test_a_run_says_how_it_searches(flags, words):
@@ -81,7 +96,8 @@ def test_a_flagfile_with_candidates_may_serve_the_gradient():
         config("--adversary=gradient", "--candidates=8")
 
 
-BARE = {"augment_shift": 0}
+BARE = {"augment_shift": 0, "network": "mlp-128"}  # no batch norm
+APART = {"separate_statistics": True, "entropy_multiplier": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -89,8 +105,12 @@ BARE = {"augment_shift": 0}
     [
         (BARE, True),
         ({**BARE, "method": "vat", "xi": "9e-4"}, True),
-        ({**BARE, "adversary": "both", "network": "keras:MobileNetV2", "image_size": 32}, True),
-        ({}, False),
+        ({**BARE, **APART, "network": "wrn-10-1"}, True),
+        ({**BARE, "mixup": True, "network": "tiny"}, True),
+        ({**BARE, **APART, "adversary": "both", "network": "keras:MobileNetV2"}, True),
+        ({**BARE, "network": "wrn-10-1"}, False),  # statistics of labelled images, too
+        ({**BARE, "network": "keras:MobileNetV2"}, False),
+        ({"network": "mlp-128"}, False),
         ({**BARE, "xi": "0.1eps"}, False),
         ({**BARE, "xi": "1e-3"}, False),
         ({**BARE, "adversary": "worst_of"}, False),
@@ -104,7 +124,7 @@ BARE = {"augment_shift": 0}
     ],
 )
 def test_a_search_that_is_lost_in_rounding_is_said(flags, warned):
-    found = list(config_lib.Config(**flags).warnings())
+    found = list(config_lib.Config(image_size=32, **flags).warnings())
     assert len(found) == warned
     for text in found:
         for words in (
@@ -115,14 +135,18 @@ def test_a_search_that_is_lost_in_rounding_is_said(flags, warned):
             "--xi=0.1eps",
         ):
             assert words in text
-        assert ("dropout" in text) == ("network" in flags)
+        assert ("dropout" in text) == flags["network"].startswith("keras")
 
 
-@pytest.mark.parametrize("replicas, share, words", [(2, 0.5, "2 replicas.*12.5"), (1, 0.33, "50")])
-def test_a_share_is_of_whole_images(replicas, share, words):
-    with pytest.raises(errors.UserError, match=f"--adversary_share.*{words}"):
-        devices.check_share(config_lib.Config(adversary_share=share), replicas)
-    devices.check_share(config_lib.Config(adversary_share=0.2), replicas)
+def test_a_share_is_of_whole_images():
+    with pytest.raises(
+        errors.UserError, match="--adversary_share: .*whole number of the 50 .*16.5"
+    ):
+        config_lib.Config(adversary_share=0.33)
+    devices.check_share(config_lib.Config(adversary_share=0.5), 1)
+    devices.check_share(config_lib.Config(adversary_share=0.2), 2)
+    with pytest.raises(errors.UserError, match="--adversary_share: .*2 replicas, got 0.5, .* 12.5"):
+        devices.check_share(config_lib.Config(adversary_share=0.5), 2)
 
 
 class OneSize(tf.keras.Model):
@@ -151,3 +175,25 @@ def test_a_scale_is_refused_where_images_or_the_network_do_not_allow_it():
     model.network = OneSize()
     with pytest.raises(errors.UserError, match="--adversary_scale=0.25.*8x8 only.*2x2"):
         build.compiled(model, config, example)
+
+
+class Rounded(tf.keras.layers.Layer):
+    def call(self, images):
+        return tf.round(images)
+
+
+def test_a_network_without_a_gradient_is_refused_by_a_search_for_one():
+    example, options = tf.zeros([1, 8, 8, 3]), {"network": "some:function"}
+    parts = [tf.keras.Input((8, 8, 3)), Rounded(), tf.keras.layers.Flatten()]
+
+    def compiled(**flags):
+        config = config_lib.Config(network="tiny", **flags)
+        model = build.method(config, network.Source(config, (8, 8, 3), 10), preprocess.Scale())
+        model.network = tf.keras.Sequential([*parts, tf.keras.layers.Dense(10)])
+        build.compiled(model, dataclasses.replace(config, **options), example)
+
+    compiled(adversary="worst_of")
+    compiled(method="random")
+    for flags in ({}, {"adversary": "both"}):
+        with pytest.raises(errors.UserError, match="--network=some:function: .*no gradient.*--adv"):
+            compiled(**flags)

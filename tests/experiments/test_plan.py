@@ -6,6 +6,7 @@ from rat_tf import errors
 from rat_tf.config import flag_values
 from rat_tf.experiments import paper
 from rat_tf.experiments import plan as plan_lib
+from rat_tf.methods.options import rat
 
 pytestmark = pytest.mark.usefixtures("in_the_projects_folder")
 DIGITS = "configs/digits50.cfg"
@@ -40,14 +41,16 @@ def test_seeds(vary, seeds, expected):
 
 def test_arguments_make_the_planned_config():
     """What training would make of the command is the config that was checked."""
-    for run in plan(given={"iterations": "200", "tensorboard": "false"}, vary=["xi=1e-6|1e-2"]):
+    given = {"iterations": "200", "tensorboard": "false"}
+    for run in plan(given=given, vary=["consistency=0.1|0.3"]):
         values = flag_values.of_arguments(run.arguments())
         assert flag_values.to_config(values, given=run.flags) == run.config
         assert run.config.iterations == 200 and not run.config.tensorboard
 
 
 def test_a_flag_that_one_method_has_no_use_for_is_left_out_there():
-    planned = plan(given={"ascent": "steepest"}, vary=["method=rat|supervised; xi=1e-6|1e-2"])
+    given = {"ascent": "steepest", "adversary": "gradient"}
+    planned = plan(given=given, vary=["method=rat|supervised; xi=1e-6|1e-2"])
     found = [(r.config.method, r.config.xi and str(r.config.xi), r.config.ascent) for r in planned]
     assert found == [
         ("rat", "1e-6", "steepest"),
@@ -55,6 +58,24 @@ def test_a_flag_that_one_method_has_no_use_for_is_left_out_there():
         ("supervised", None, None),
     ]
     assert not {"xi", "ascent"} & planned[2].flags.keys()
+
+
+def test_a_flag_that_one_search_has_no_use_for_is_left_out_there():
+    searches = "adversary=gradient|worst_of|both; candidates=2|8; xi=0.1eps|1eps"
+    planned = plan(vary=[searches])
+    found = [(r.config.adversary, r.config.candidates, str(r.config.xi)) for r in planned]
+    expected = [("gradient", rat.CANDIDATES, xi) for xi in ("0.1eps", "1eps")]
+    expected += [("worst_of", candidates, "1e-6") for candidates in (2, 8)]
+    expected += [("both", c, xi) for c in (2, 8) for xi in ("0.1eps", "1eps")]
+    assert found == expected
+    assert len({run.config.run_dir for run in planned}) == len(planned)
+    with pytest.raises(errors.UserError, match="--xi: not used by any run of the sweep"):
+        plan(given={"adversary": "worst_of"}, vary=["xi=0.1eps|1eps"])
+
+
+def test_a_share_of_the_images_is_checked_with_the_plan():
+    with pytest.raises(errors.UserError, match="--adversary_share: .*whole number of the 50"):
+        plan(vary=["adversary_share=0.01|0.5"])
 
 
 def test_the_same_run_written_in_two_ways_is_one():
@@ -86,7 +107,7 @@ def test_one_split_for_all_seeds_unless_asked_otherwise():
         ({"given": {"run_dir": "x"}}, ["--run_dir", "--runs"]),
         (
             {"given": {"xi": "1"}, "vary": ["method=supervised|random"]},
-            ["--xi", "not used by any method"],
+            ["--xi", "not used by any run"],
         ),
         ({"flagfiles": ("configs/missing.cfg",)}, ["missing.cfg"]),
         ({"given": {"iterations": "1009"}}, ["--validate_every", "--iterations=1009"]),

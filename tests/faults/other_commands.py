@@ -67,7 +67,7 @@ COMMANDS = {
         "--vary=xi=0.1:1": "--vary: a sweep needs a list of values",
         "--vary=seed=0..1;seed=2..3": "--vary: --seed is varied twice",
         "--vary=run_dir=a|b": "--vary: expected a flag of training",
-        "--vary=method=supervised --xi=1": "--xi: not used by any method of the sweep",
+        "--vary=method=supervised --xi=1": "--xi: not used by any run of the sweep",
         "--paper=table99": "table99",
         "--paper=table5 --flagfile=configs/digits50.cfg": "--paper: cannot be combined",
         "--paper=table5 --labels=3": "--paper=table5: no row with --labels=3",

@@ -211,7 +211,14 @@ APART = {"separate_statistics": True}
         (rat_tf.RAT, {"transforms": ["noise:1"]}, "transforms: expected text such as"),
         (rat_tf.RAT, {"epsilon_rampup": "40%"}, "epsilon_rampup: expected a number of steps"),
         (rat_tf.RAT, {"consistency": -1}, "consistency: expected a number >= 0, got -1"),
+        (rat_tf.RAT, {"consistency": np.array([0.3])}, "consistency: expected a number, got array"),
+        (
+            rat_tf.RAT,
+            {**APART, "entropy_multiplier": tf.constant(0.5)},
+            "entropy_multiplier: must be 0 with separate_statistics",
+        ),
         (rat_tf.Random, {"adversary_kind": "both"}, "adversary_kind: not used by Random"),
+        (rat_tf.Random, {"xi": 1e-5}, "xi: not used by Random"),
         (rat_tf.VAT, {"adversary_scale": 0.5}, "adversary_scale: not used by VAT"),
         (methods.RATMixup, {"kl_direction": "adversarial_clean"}, "kl_direction: with mixup"),
         (
@@ -233,7 +240,7 @@ def test_arguments_are_checked_as_flags_are(method, options, message):
 
 
 def test_arguments_that_go_together():
-    """Of averaged weights nothing is asked where they only accompany; tensors are not looked at."""
+    """Of averaged weights nothing is asked where they only accompany; tensors may be any number."""
     rat_tf.RAT(classifier(), target="teacher", ema_decay=0.9)
     rat_tf.RAT(classifier(), **APART, entropy_multiplier=0, kl_direction="adversarial_clean")
     rat_tf.RAT(classifier(), consistency=tf.Variable(-1.0), target_temperature=tf.constant(0.0))
@@ -242,6 +249,16 @@ def test_arguments_that_go_together():
     methods.RATMixup(classifier(), adversary_kind="both", candidates=8)
     rat_tf.Random(classifier(), epsilon_rampup=1e3)
     rat_tf.RAT(classifier(), separate_statistics=np.bool_(True), entropy_multiplier=0)
+    rat_tf.RAT(classifier(), **APART, entropy_multiplier=tf.constant(0.0))
+    rat_tf.RAT(classifier(), target="teacher", ema_decay=tf.Variable(0.9))
+    rat_tf.RAT(classifier(), consistency=np.array(0.3), candidates=np.array(4))
+    for xi in (1e-6, "1e-6"):  # the default, which Random does not use
+        rat_tf.Random(classifier(), xi=xi)
+
+
+def test_the_name_of_the_flag_is_answered_with_that_of_the_argument():
+    with pytest.raises(ValueError, match="adversary: expected adversary_kind='worst_of'"):
+        rat_tf.RAT(classifier(), adversary="worst_of")
 
 
 def test_none_is_the_default_of_the_transformations():

@@ -53,7 +53,8 @@ def build(network, augmentation=None, method=methods.RAT, eager=False, **options
     """With this optimiser a step subtracts the gradient."""
     preprocessing = tf.keras.layers.Rescaling(1 / 127.5, -1)
     if method is methods.RAT:
-        options = {"transforms": TRANSFORM, "xi": adversary.Xi(0.1), "seed": SEED, **options}
+        xi = {} if options.get("adversary_kind") == "worst_of" else {"xi": adversary.Xi(0.1)}
+        options = {"transforms": TRANSFORM, "seed": SEED, **xi, **options}
     model = method(network, preprocessing, augmentation or augment.Augmentation(), **options)
     model.compile(tf.keras.optimizers.SGD(1.0), run_eagerly=eager)
     return model

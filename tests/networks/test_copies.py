@@ -105,13 +105,14 @@ def test_no_weight_moves_when_something_is_frozen(kind):
     assert ids(copies.in_order(network)) == before
 
 
-def test_the_order_is_keras_own_of_a_block_that_is_trained():
+@pytest.mark.parametrize("layer", ["block", "tied"])
+def test_the_order_is_keras_own_of_what_is_trained(layer):
     """So do files of weights have it."""
-    block = foreign.Block("batch_norm", "block")
-    block(INPUTS)
-    assert ids(copies.in_order(block)) == ids(block.weights)
-    block.a.trainable = False
-    assert ids(copies.in_order(block)) != ids(block.weights)
+    network = foreign.Block("batch_norm", "block") if layer == "block" else tied()
+    network(INPUTS)
+    assert ids(copies.in_order(network)) == ids(network.weights)
+    (network if layer == "block" else network.layers[2]).a.trainable = False
+    assert ids(copies.in_order(network)) != ids(network.weights)
 
 
 @pytest.mark.parametrize("kind", NETWORKS)

@@ -67,7 +67,7 @@ def test_folders_of_something_else_are_left_alone(here, capsys):
 
 def test_the_reason_for_another_folder_is_short(here, capsys):
     write("runs/digits20/rat-seed0", config_lib.Config(dataset="digits", labels=20), {})
-    more = [f"--{name}" for name in ("budget=2h", "seed=0", "xi=0.1", "augment_shift=1")]
+    more = [f"--{name}" for name in ("budget=2h", "seed=0", "ascent=paper", "augment_shift=1")]
     found = choice.of(cli.parse(["--dataset=digits", "--labels=20", *more], training=True))
     assert found.config.run_dir == "runs/digits20/rat-seed0-2"
     out = capsys.readouterr().out

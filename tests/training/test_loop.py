@@ -35,7 +35,7 @@ def set_of(side, count=200):
         (224, SMALL, 4, 2),
     ],
 )
-def test_the_adversary_is_examined_on_what_fits_into_a_step(side, flags, replicas, expected):
+def test_the_adversary_is_examined_on_fewer_large_images(side, flags, replicas, expected):
     config = config_lib.Config(**flags)
     images = types.SimpleNamespace(unlabeled=set_of(side), labeled=set_of(side, 1))
     strategy = types.SimpleNamespace(num_replicas_in_sync=replicas)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -33,6 +33,8 @@ def value(kind: type[base.Options], name: str, given, names: Mapping[str, str] =
     if field is None:
         known = ", ".join(field.name for field in dataclasses.fields(kind))
         raise ValueError(f"{name}: no option of {kind.__name__}; expected one of {known}")
+    if isinstance(given, np.ndarray) and not given.ndim:
+        given = given.item()
     if field.type == "spec.Xi" and isinstance(given, numbers.Real):
         given = str(given)
     expected, words = _KINDS.get(field.type, (object, ""))
@@ -45,21 +47,22 @@ def value(kind: type[base.Options], name: str, given, names: Mapping[str, str] =
 
 
 def options(
-    kind: type[base.Options], given: Mapping, names: Mapping[str, str] = NAMES
+    kind: type[base.Options],
+    given: Mapping,
+    names: Mapping[str, str] = NAMES,
+    unchecked: Collection[str] = (),
 ) -> base.Options:
     """Options of `kind` with the values `given`, None for a default, and nothing that clashes.
 
-    `names` are those of arguments that are called otherwise than their flags.
+    `names` are those of arguments that are called otherwise than their flags. Those that are
+    `unchecked` are taken as they are, such as tensors, but must not clash with others either.
     """
     # The classes do not ask whose result counts; without a default, mixmatch would need averages.
     given = {"evaluate": "student", **given}
     defaults = {field.name: field.default for field in dataclasses.fields(kind)}
-    found = kind(
-        **{
-            name: value(kind, name, default if given.get(name) is None else given[name], names)
-            for name, default in defaults.items()
-        }
-    )
+    values = {n: default if given.get(n) is None else given[n] for n, default in defaults.items()}
+    checked = {n: value(kind, n, v, names) for n, v in values.items() if n not in unchecked}
+    found = kind(**{**values, **checked})
     try:
         found.check()
     except errors.UserError as error:

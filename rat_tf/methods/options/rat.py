@@ -12,6 +12,22 @@ from rat_tf.transforms import spec
 KL_DIRECTIONS = ("clean_adversarial", "adversarial_clean")
 MIXUP_ALPHA = 0.75
 CANDIDATES = 4
+NO_SEARCH = "not used by --adversary=worst_of with --candidates=1, which is no search"
+
+
+def share_problem(share: float, count: int, replicas: int = 1) -> str:
+    """What is wrong with an --adversary_share of `count` images of each replica; or nothing.
+
+    Only a share of whole images is the same images on any number of replicas.
+    """
+    searched = share * count
+    if abs(searched - round(searched)) < 1e-6:
+        return ""
+    of_each = f" of each of {replicas} replicas" if replicas > 1 else ""
+    return (
+        f"expected a whole number of the {count} unlabelled images{of_each}, got {share}, which "
+        f"makes {searched:g}"
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +116,8 @@ class Searching(Transforming):
     """Options of the search; the defaults are Algorithm 1 with the values of Table 2."""
 
     searches: ClassVar[bool] = True
+    #: The share of their height and width at which images are searched.
+    scale: ClassVar[float] = 1.0
 
     adversary: str = fields.flag(
         spec.ADVERSARIES[0],
@@ -118,7 +136,8 @@ class Searching(Transforming):
     adversary_share: float = fields.flag(
         1.0,
         "Share of the unlabelled images whose transformations are searched; the others get random "
-        "ones of the same shape (--ascent). The paper searches all.",
+        "ones of the same shape (--ascent). A whole number of those of a step. The paper searches "
+        "all.",
         fields.expect(lambda share: 0 < share <= 1, "a number in (0, 1]"),
     )
 
@@ -147,21 +166,41 @@ class Searching(Transforming):
         return " or ".join(flags or more)
 
     @property
+    def finds(self) -> bool:
+        """Whether there is anything to choose from: the only candidate is random."""
+        return self.adversary != "worst_of" or self.candidates > 1
+
+    @property
     def search_words(self):
-        if self.adversary == "gradient":
-            return ""
-        words = f"worst of {self.candidates}"
-        if self.adversary == "both":
-            words += ", the gradient's among them"
-        elif self.candidates == 1:
-            return "no search"  # the one candidate is random
-        share = f" for {self.adversary_share:.0%} of the images"
-        return words + (share if self.adversary_share < 1 else "")
+        if not self.finds:
+            return "no search"
+        share, gradient = self.adversary_share, self.adversary == "gradient"
+        words = "one gradient" if gradient else f"worst of {self.candidates}"
+        words += ", the gradient's among them," if self.adversary == "both" else ""
+        if share < 1:
+            words += f" for {share:.0%} of the images"
+        if self.scale < 1:
+            words += f" at {self.scale:g} of their size"
+        paper = gradient and share == self.scale == 1
+        return "" if paper else words.rstrip(",")
 
     def clashes(self):
         yield from super().clashes()
         if self.adversary == "gradient" and self.candidates != CANDIDATES:
             yield f"--candidates: not used by --adversary=gradient, got {self.candidates}"
+        if self.adversary == "both" and self.candidates < 2:
+            yield (
+                "--candidates: expected 2 or more with --adversary=both, of which the gradient's "
+                f"is one; got {self.candidates}"
+            )
+        if self.adversary == "worst_of":
+            if self.xi != spec.PAPER_XI:
+                yield f"--xi: not used by --adversary=worst_of, got {self.xi}"
+            if self.power_iterations != 1:
+                found = self.power_iterations
+                yield f"--power_iterations: not used by --adversary=worst_of, got {found}"
+        if not self.finds and self.adversary_share < 1:
+            yield f"--adversary_share: {NO_SEARCH}, got {self.adversary_share}"
 
     def arguments(self):
         return {
@@ -198,11 +237,17 @@ class RAT(Warping, Searching):
 
     def clashes(self):
         yield from super().clashes()
+        if not self.finds and self.adversary_scale < 1:
+            yield f"--adversary_scale: {NO_SEARCH}, got {self.adversary_scale}"
         if self.adversary_scale < 1 and self.transforms == self.transforms.only("noise"):
             yield (
                 "--adversary_scale: noise is searched at full size, and --transforms="
                 f"{self.transforms} has nothing else; got {self.adversary_scale}"
             )
+
+    @property
+    def scale(self):
+        return self.adversary_scale
 
     def arguments(self):
         return {**super().arguments(), "adversary_scale": self.adversary_scale}

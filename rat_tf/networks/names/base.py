@@ -18,7 +18,7 @@ class Family:
 
     A `foreign` network is a Keras model that knows nothing of RAT, with an output layer, its head,
     and a backbone. Its builder is called with the groups, the shape of an image and the number of
-    classes.
+    classes. Without `batch_statistics`, an image's logits do not depend on the batch it is in.
     """
 
     pattern: str
@@ -27,5 +27,6 @@ class Family:
     module: str
     builder: str
     foreign: bool = False
+    batch_statistics: bool = True
     check: Callable[..., str | None] = lambda *groups: None
     size: Callable[..., tuple[int, int]] | None = None

@@ -15,5 +15,6 @@ FAMILY = base.Family(
     about="mlp-<units>, two hidden layers of that many units",
     module="rat_tf.networks.mlp",
     builder="MLP",
+    batch_statistics=False,
     size=size,
 )
