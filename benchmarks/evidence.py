@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import sys
 
 import numpy as np
@@ -30,7 +31,9 @@ from rat_tf.experiments import results
 
 _RUNS = flags.DEFINE_list("runs", ["docs/evidence.csv"], "Folders of runs, files of records.")
 _TUNING = flags.DEFINE_integer("tuning", 100, "The first seed of the runs that choose ε.")
-_ONLY = flags.DEFINE_string("only", "", "Only what has this text in '<transformations>, <title>'.")
+_ONLY = flags.DEFINE_string(
+    "only", "", "Only what this regular expression finds in '<transformations>, <title>'."
+)
 _RECORD = flags.DEFINE_string("record", "", "Write a record of all the runs to this CSV file.")
 _OUTPUT = flags.DEFINE_string("output", "", "Folder for the figures.")
 
@@ -142,15 +145,25 @@ def _check_flags(runs: list[results.Result]) -> None:
             )
 
 
+def _check_only() -> None:
+    try:
+        re.compile(_ONLY.value)
+    except re.error as error:
+        raise errors.UserError(
+            f"--only: expected a regular expression, got {_ONLY.value!r} ({error})"
+        ) from None
+
+
 def _only(title: str, transforms: dict) -> dict:
     """What --only asks for of an experiment."""
     names = {name: f"{lib.joined(name)}, {title}" for name in transforms}
-    return {name: arms for name, arms in transforms.items() if _ONLY.value in names[name]}
+    return {n: arms for n, arms in transforms.items() if re.search(_ONLY.value, names[n])}
 
 
 def main(argv) -> None:
     del argv
     try:
+        _check_only()
         found = records(_RUNS.value)
         made = lib.experiments(found, _TUNING.value)
     except errors.UserError as error:

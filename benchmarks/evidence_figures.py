@@ -10,6 +10,7 @@ from benchmarks import evidence_arms as lib
 from rat_tf.plots import canvas
 
 COLOURS = {"Supervised": "0.5", "MixMatch": "C6", lib.RANDOM: "C0"}
+TICKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 25, 30, 40, 50, 60, 80)  # of errors, %
 STYLES = ("-", "--", ":", "-.")  # of the lengths of runs
 OTHERS = ("C1", "C3", "C2", "C4", "C5", "tab:brown", "tab:olive", "tab:purple", "tab:pink")
 
@@ -166,9 +167,11 @@ def steps_figure(path: str, made: dict) -> None:
                 _draw(passes_axis, runs, lambda run, step: step * run.passes / 1e6, **look)
         for axis in (steps_axis, passes_axis):
             axis.set(yscale="log")
+            low, high = axis.get_ylim()
+            axis.set_yticks([tick for tick in TICKS if low < tick < high])
+            axis.set_yticks([], minor=True)
             axis.yaxis.set_major_formatter("{x:g}")
-            axis.yaxis.set_minor_formatter("{x:g}")
-            axis.tick_params(axis="y", which="both", labelsize=7)
+            axis.tick_params(axis="y", labelsize=7)
         steps_axis.set(xlabel="step", ylabel="validation error, %")
         steps_axis.set_title(f"{lib.joined(names)}\n{title}", fontsize="small")
         passes_axis.set(xlabel="passes of images, in millions", visible=passes_axis.has_data())

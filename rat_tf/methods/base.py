@@ -93,8 +93,11 @@ class Method(keras_habits.Habits, abc.ABC):
         are computed under `tape.stop_recording()`.
         """
 
-    def check_search(self, images) -> None:
-        """Refuses images of a step, scaled to [-1, 1], or a network that do not fit the search."""
+    def check_search(self, images, count: int) -> None:
+        """Refuses what the search cannot use: a network, images like these, or their number.
+
+        `images` are scaled to [-1, 1]; a replica has `count` of them in a step.
+        """
 
     def examine(self, images, step) -> dict | None:
         """The transformed images and their KL; None for a method without transformations."""

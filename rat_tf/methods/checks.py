@@ -114,23 +114,26 @@ def first_batch(method, data) -> None:
     bare = isinstance(method.preprocessing, pixels.AsFloat)
     if method.looked_at or (guard.is_told(method.network) and not bare):
         return
-    batch = next(iter(data))
-    labeled, labels, unlabeled = method.parts(batch)
-    if isinstance(data, tf.data.Dataset):
-        if bare:
-            _images(method.value_range, labeled, "labelled")
-            _images(method.value_range, unlabeled, "unlabelled")
-        labeled = labeled[:2]
     strategy = tf.distribute.get_strategy()
+    # Of a distributed dataset what the first replica gets; another one is split among all.
+    of_all = isinstance(data, tf.data.Dataset)
+    batch = tf.nest.map_structure(
+        lambda part: strategy.experimental_local_results(part)[0], next(iter(data))
+    )
+    labeled, labels, unlabeled = method.parts(batch)
+    if bare:
+        _images(method.value_range, labeled, "labelled")
+        _images(method.value_range, unlabeled, "unlabelled")
+    labeled = labeled[:2]
     for network in filter(None, (method.network, method.averaged)):
         found = guard.verify(network, labeled, method.preprocessing)
         outputs = strategy.experimental_local_results(found)[0]
         _outputs(outputs.shape)
     if not method.network.trainable_variables:
         raise ValueError(f"network: {method.network.name} has no trainable weights")
-    if isinstance(data, tf.data.Dataset):
-        _labels(method.supervision, supervision.plain(labels).numpy(), outputs.shape[-1])
-        method.check_search(method.scaled(unlabeled))
+    _labels(method.supervision, supervision.plain(labels).numpy(), outputs.shape[-1])
+    replicas = strategy.num_replicas_in_sync if of_all else 1
+    method.check_search(method.scaled(unlabeled), unlabeled.shape[0] // replicas)
     method.classes = outputs.shape[-1]
     method.looked_at = method.built = True
 

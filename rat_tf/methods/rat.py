@@ -125,12 +125,11 @@ class RAT(base.SemiSupervised):
         tensors = [name for name, value in given.items() if tf.is_tensor(value)]
         arguments.options(self.defaults, given, unchecked=tensors)
 
-    def check_search(self, images):
+    def check_search(self, images, count):
         if not self.search:
             return
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
-        problem = options.share_problem(self.searching.share, images.shape[0] // replicas, replicas)
-        if problem:
+        if problem := options.share_problem(self.searching.share, count, replicas):
             raise ValueError(f"adversary_share: {problem}")
         search_checks.check(self, images[:2])
 

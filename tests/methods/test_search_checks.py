@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 import rat_tf
-from tests.methods.foreign import classifier, trained
+from tests.methods.foreign import LABELS, UNLABELED, batch, classifier, trained
 
 layers = tf.keras.layers
 
@@ -36,3 +36,23 @@ def test_a_search_of_pooled_images_needs_no_fixed_size():
         classifier(shape=(None, None, 3)), transforms="affine:0.3", adversary_scale=0.5
     )
     trained(method)
+
+
+def test_on_several_replicas_the_first_batch_of_one_is_looked_at(two_replicas):
+    """Of a dataset that the strategy splits, and of one that is distributed already."""
+    distribute = two_replicas.experimental_distribute_dataset
+
+    def loss(share, data, wrap=lambda data: data):
+        with two_replicas.scope():
+            options = {"transforms": "affine:0.3", "adversary_share": share}
+            method = rat_tf.RAT(classifier(), **options)
+            method.compile("sgd")
+        return method.fit(wrap(data), steps_per_epoch=1, verbose=0).history["loss"][0]
+
+    data = batch(unlabeled=UNLABELED[:4])
+    assert loss(0.5, data) == pytest.approx(loss(0.5, data, distribute))
+    for wrap in (lambda data: data, distribute):
+        with pytest.raises(ValueError, match="adversary_share: .* 2 .* of 2 replicas, got 0.25"):
+            loss(0.25, data, wrap)
+    with pytest.raises(ValueError, match="labels: expected classes from 0 to 2, got -1 to 1"):
+        loss(1.0, batch(labels=LABELS - 1, unlabeled=UNLABELED[:4]), distribute)
