@@ -1,6 +1,6 @@
 """What differs between the stacks on which rat_tf runs; docs/stacks.md describes them.
 
-The card's stack is TensorFlow 2.15 with its own Keras 2 and TensorFlow Addons, the modern one is
+The default stack is TensorFlow 2.15 with its own Keras 2 and TensorFlow Addons, the modern one is
 today's TensorFlow with Keras 2 as the package tf_keras, without TensorFlow Addons. Nothing asks for
 a version of TensorFlow: what is installed decides. No TensorFlow here.
 """
