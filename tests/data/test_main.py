@@ -154,7 +154,7 @@ def test_a_folder_has_the_flags_of_its_preset(tmp_path, monkeypatch, capsys):
     chosen = training.choice.for_new_run(
         cli.parse(["--dataset=folder:set", "--transforms=affine:0.1"], training=True)
     ).fit_to_images()
-    assert (chosen.labels, chosen.augment_crop, str(chosen.transforms)) == (0, 0.5, "affine:0.1")
+    assert (chosen.labels, chosen.augment_crop, str(chosen.transforms)) == (0, 0.8, "affine:0.1")
 
 
 def test_cache_dir(monkeypatch, tmp_path):

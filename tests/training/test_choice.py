@@ -190,7 +190,7 @@ def test_a_run_with_a_budget_is_the_run_that_its_flags_describe(here, capsys, mo
     assert [line.split()[0] for line in out.splitlines()[:9]] == [
         *("reading", "preset", "data", "method", "augment", "network", "device", "run", "time"),
     ]
-    assert "augment  shift 1 px, crop 0.5, flip, color 0.3\n" in out
+    assert "augment  shift 1 px, crop 0.8, flip, color 0.3\n" in out
     assert " of the averaged weights, test error there " in out
     assert "time     about 20 seconds: 20 steps at 1 steps/s" in out
     folder = "runs/digits20/mean_teacher-seed0"
