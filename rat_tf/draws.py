@@ -1,8 +1,8 @@
 """The random numbers of one training step, a function of (seed, step, name) alone.
 
-They are drawn for the global batch and sliced to the rows of this replica, so that they do not
-depend on the number of replicas, and a run can be resumed or replayed from any step. Nor do they
-depend on the device: XLA and TensorFlow's kernels draw the same bits from Philox, but make other numbers of
+They are drawn for the global batch and sliced to the rows of this replica: they do not depend on
+the number of replicas, and a run can be resumed or replayed from any step. Nor do they depend on
+the device: XLA and TensorFlow's kernels draw the same bits from Philox, but make other numbers of
 them, so `uniform` and `normal` do that here, in the way of the kernels.
 """
 

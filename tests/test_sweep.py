@@ -182,7 +182,7 @@ def test_from_the_command_line_to_real_results(tmp_path, capsys):
     """Of two runs one is finished; the other is trained, in a process, and then it is, too."""
     given = {"iterations": "2", "validate_every": "2", "image_size": "8", "network": "tiny"}
     given |= {"labeled_batch": "10", "unlabeled_batch": "10", "tensorboard": "false", "xi": "1e-3"}
-    given["transforms"] = "noise:0.5"
+    given |= {"transforms": "noise:0.5", "adversary": "gradient"}
     command = [
         *("rat_tf.sweep", f"--flagfile={DIGITS}", f"--runs={tmp_path}"),
         *("--vary=method=supervised|vat", "--run"),

@@ -89,9 +89,10 @@ def to_config(values: dict, given=()) -> table.Config:
     return table.Config(**values | dict.fromkeys(unused(values).difference(given)))
 
 
-def unused(values: dict) -> set[str]:
-    """The flags that the method and the search of these values do not use."""
-    found = set(UNUSED_BY.get(values.get("adversary") or spec.ADVERSARIES[0], ()))
+def unused(values: dict, search: bool = True) -> set[str]:
+    """The flags that the method of these values, and its `search`, do not use."""
+    kind = values.get("adversary") or spec.ADVERSARIES[0]
+    found = set(UNUSED_BY.get(kind, ())) if search else set()
     if values["method"] in table.METHODS:
         found |= {name for name in values if not table.is_used(name, values["method"])}
     return found

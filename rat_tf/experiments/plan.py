@@ -71,8 +71,8 @@ def plan(
 ) -> list[Planned]:
     """The runs of all combinations.
 
-    A flag that a run's method or search does not use is dropped from that run, and runs that are
-    then equal are merged. A flag that no run uses is an error.
+    A flag that a run's method does not use, or its search where searches are varied, is dropped
+    from that run, and runs that are then equal are merged. A flag that no run uses is an error.
     """
     _check(given, varied)
     _check_number(varied)
@@ -133,7 +133,7 @@ def _planned(flagfiles, flags, varied, root, split_per_seed) -> Planned:
     files = [f"--flagfile={path}" for path in flagfiles]
     rest = [f"--{name}={text}" for name, text in flags.items()]
     values = flag_values.of_arguments([*files, *rest])
-    unused = flag_values.unused(values)
+    unused = flag_values.unused(values, search="adversary" in varied)
     flags = {name: text for name, text in flags.items() if name not in unused}
     extras = {name: flags[name] for name in varied if name in flags and name not in NAMED}
     if split_per_seed:

@@ -69,7 +69,7 @@ def test_a_flag_that_one_search_has_no_use_for_is_left_out_there():
     expected += [("both", c, xi) for c in (2, 8) for xi in ("0.1eps", "1eps")]
     assert found == expected
     assert len({run.config.run_dir for run in planned}) == len(planned)
-    with pytest.raises(errors.UserError, match="--xi: not used by any run of the sweep"):
+    with pytest.raises(errors.UserError, match="--xi: not used by --adversary=worst_of, got 0.1e"):
         plan(given={"adversary": "worst_of"}, vary=["xi=0.1eps|1eps"])
 
 
