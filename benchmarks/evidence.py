@@ -10,7 +10,8 @@ so that tables and figures can be made again from docs/evidence.csv without any 
 
 Prints the tables in Markdown; --output=<folder> also draws evidence_epsilon.png (validation error
 of the tuning runs against ε), evidence_errors.png (test errors of all seeds) and evidence_steps.png
-(validation error against steps and against the passes of images that they took).
+(validation error against steps and against the passes of images that they took), or those of
+--figure.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _ONLY = flags.DEFINE_string(
 )
 _RECORD = flags.DEFINE_string("record", "", "Write a record of all the runs to this CSV file.")
 _OUTPUT = flags.DEFINE_string("output", "", "Folder for the figures.")
+FIGURES = ["epsilon", "errors", "steps"]
+_FIGURES = flags.DEFINE_multi_enum("figure", FIGURES, FIGURES, "Which to draw; can be repeated.")
 
 
 def paired(first: dict, second: dict) -> tuple[np.ndarray, float | None, float | None]:
@@ -176,7 +179,7 @@ def main(argv) -> None:
         print(f"### {title}\n\n{table(transforms)}\n\n{grid_table(transforms)}\n")
     if _OUTPUT.value:
         os.makedirs(_OUTPUT.value, exist_ok=True)
-        for name in ("epsilon", "errors", "steps"):
+        for name in _FIGURES.value:
             path = os.path.join(_OUTPUT.value, f"evidence_{name}.png")
             getattr(evidence_figures, f"{name}_figure")(path, made)
 
