@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from rat_tf.config import flag_values
+from rat_tf.methods.options import rat
 from rat_tf.transforms import spec
 
-#: Algorithm 1: what a search does not say, whatever the run of the network had.
+#: Algorithm 1, the defaults: what a search does not say, whatever the run of the network had.
 PAPER = {
-    "method": "rat",
-    "adversary": "gradient",
-    "ascent": "paper",
-    "xi": "1e-6",
-    "power_iterations": 1,
-    "candidates": 4,
-    "adversary_share": 1.0,
-    "adversary_scale": 1.0,
-    "separate_statistics": False,
+    name: getattr(rat.RAT, name)
+    for name in ("adversary", "ascent", "xi", "power_iterations", "candidates")
+    + ("adversary_share", "adversary_scale", "separate_statistics")
 }
 RANDOM = {"method": "random", "separate_statistics": False}
 WORST = {"adversary": "worst_of", "ascent": "steepest"}
@@ -63,7 +58,7 @@ SEARCHES |= {
 
 def flags_of(search: dict, transforms: str) -> dict:
     """All flags of a search of `transforms`, without those that it does not use."""
-    flags = search if search.get("method") == "random" else {**PAPER, **search}
+    flags = search if search is RANDOM else {"method": "rat", **PAPER, **search}
     unused = flag_values.UNUSED_BY.get(flags.get("adversary"), ())
     return {"transforms": transforms, **{n: v for n, v in flags.items() if n not in unused}}
 

@@ -14,25 +14,20 @@ def check(method, images) -> None:
     """Refuses `images` [B, H, W, C] of one replica, scaled to [-1, 1], or the method's network."""
     searching = method.searching
     scale(images.shape[1:3], searching.scale)
-    factor = round(1 / searching.scale)
-
-    @tf.function
-    def gradient(images):
-        """That of the network by the images, pooled as the search takes them; None: none at all."""
-
-        def of_replica(images):
-            with tf.GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(images)
-                (logits,) = method.forward(0, "search0", images, update_stats=False, pooled=factor)
-            found.append(tape.gradient(logits, images))
-            return logits
-
-        return tf.distribute.get_strategy().run(of_replica, (images,))
-
-    found: list = []
+    factor, by_gradient = round(1 / searching.scale), searching.kind != "worst_of"
     pooled = sampling.pool(images, factor)
+    gradients: list = []  # of the logits by the images, one for each replica that is traced
+
+    def search(images):
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(images)
+            (logits,) = method.forward(0, "search0", images, update_stats=False, pooled=factor)
+        if by_gradient:
+            gradients.append(_gradient(tape, logits, images))
+        return logits
+
     try:
-        gradient(pooled)
+        tf.function(lambda images: tf.distribute.get_strategy().run(search, (images,)))(pooled)
     except (ValueError, tf.errors.InvalidArgumentError):
         if factor == 1:
             raise
@@ -41,12 +36,19 @@ def check(method, images) -> None:
             f"adversary_scale={searching.scale}: the network takes images of {size} only, not "
             f"those pooled to {small}"
         ) from None
-    if searching.kind != "worst_of" and found[0] is None:
+    if by_gradient and gradients[0] is None:
         raise ValueError(
             f"{method.network.name}: its outputs have no gradient with respect to the images, as "
             "if it rounded them or made them whole numbers: a search by gradients finds nothing. "
             "Expected a network that takes float images, or adversary_kind=worst_of"
         )
+
+
+def _gradient(tape, logits, images) -> tf.Tensor | None:
+    try:
+        return tape.gradient(logits, images)
+    except LookupError:  # an operation that has none
+        return None
 
 
 def scale(image_shape, scale: float) -> None:

@@ -41,7 +41,9 @@ def check_scale(config: config_lib.Config, image_shape) -> None:
 
 def check_search(model: base.Method, config: config_lib.Config, example) -> None:
     """Refuses a network that cannot be searched as the flags say: with pooled images, or at all."""
-    if not config.options.searches or guard.is_told(model.network) and config.options.scale == 1:
+    if not config.options.searches:
+        return
+    if guard.is_told(model.network) and config.options.scale == 1:  # ours have gradients
         return
     try:
         search_checks.check(model, model.value_range.inward(example))

@@ -139,7 +139,9 @@ def train(
     model: base.Method | None = None,
 ) -> dict:
     """Trains to the end and evaluates; returns the content of result.json."""
-    model, checkpoint = fit(config, run, images, strategy, worker, (), expected, source, model)
+    model, checkpoint = fit(
+        config, run, images, strategy, worker, expected=expected, source=source, model=model
+    )
     run = run.of_worker(worker)
     rows = run.rows()
     seconds = rows[-1]["seconds"] if rows else checkpoint.stopwatch.seconds()

@@ -41,8 +41,8 @@ def test_seeds(vary, seeds, expected):
 
 def test_arguments_make_the_planned_config():
     """What training would make of the command is the config that was checked."""
-    given = {"iterations": "200", "tensorboard": "false"}
-    for run in plan(given=given, vary=["consistency=0.1|0.3"]):
+    given = {"iterations": "200", "tensorboard": "false", "adversary": "gradient"}
+    for run in plan(given=given, vary=["xi=1e-6|1e-2"]):
         values = flag_values.of_arguments(run.arguments())
         assert flag_values.to_config(values, given=run.flags) == run.config
         assert run.config.iterations == 200 and not run.config.tensorboard

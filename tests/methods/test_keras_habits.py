@@ -245,3 +245,8 @@ def test_warps_that_xla_can_compile():
     assert model.transform.transforms[1].sampler == cases.SAMPLERS[0]
     model.compile("sgd", jit_compile=True)
     assert model.transform.transforms[1].sampler == "gather"
+
+
+def test_predictions_of_a_list():
+    method = rat_tf.Supervised(classifier())
+    np.testing.assert_allclose(method(IMAGES.tolist()), method(IMAGES), rtol=1e-5)

@@ -9,6 +9,11 @@ from tests.methods.foreign import LABELS, UNLABELED, batch, classifier, trained
 layers = tf.keras.layers
 
 
+def hue(images):
+    """An operation for which TensorFlow has no gradient: a LookupError."""
+    return tf.raw_ops.AdjustHue(images=images, delta=0.1)
+
+
 @pytest.mark.parametrize(
     "front, options, message",
     [
@@ -17,6 +22,8 @@ layers = tf.keras.layers
         ((), {"adversary_scale": 0.5}, "adversary_scale=0.5: .*images of 6x6 only, .*to 3x3"),
         ((layers.Lambda(tf.round),), {}, "no gradient .* adversary_kind=worst_of"),
         ((layers.Lambda(tf.round),), {"adversary_kind": "both"}, "no gradient"),
+        ((layers.Lambda(hue),), {}, "no gradient"),
+        ((layers.Lambda(hue),), {"adversary_kind": "worst_of"}, ""),
         ((layers.Lambda(tf.round),), {"adversary_kind": "worst_of"}, ""),
         ((layers.Lambda(tf.round),), {"search": False}, ""),
         ((), {"adversary_share": 0.5}, ""),

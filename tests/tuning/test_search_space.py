@@ -3,6 +3,7 @@
 import pytest
 
 from rat_tf import errors
+from rat_tf.methods.options import rat
 from rat_tf.tuning import oracles, search_space
 from tests.tuning import searches
 
@@ -16,6 +17,18 @@ def test_the_papers_grid(name):
     step = PAPER[name]
     found = [str(config.transforms) for config in space.probes()]
     assert found == [f"noise:6,{name}:{i * step:.6g}" for i in range(1, 11)]
+
+
+def test_a_trial_has_the_flags_that_its_search_uses():
+    text = "adversary=gradient|worst_of, xi=0.1eps|1eps, candidates=2|8"
+    found = {
+        (config.adversary, str(config.xi), config.candidates)
+        for config in searches.parse(text, tuner="grid", transforms="affine:0.3").probes()
+    }
+    assert found == {
+        *(("gradient", xi, rat.CANDIDATES) for xi in ("0.1eps", "1eps")),
+        *(("worst_of", "1e-6", candidates) for candidates in (2, 8)),
+    }
 
 
 def test_every_point_is_a_composition():
