@@ -9,14 +9,23 @@ import numpy as np
 from benchmarks import evidence_arms as lib
 from rat_tf.plots import canvas
 
-COLOURS = {"Supervised": "0.5", "MixMatch": "C6", lib.RANDOM: "C0"}
+COLOURS = {
+    lib.RANDOM: "C0",
+    f"{lib.RANDOM}, steepest": "C5",
+    "gradient, steepest, ξ = 0.1ε": "C1",
+    "gradient, steepest, ξ = ε": "C3",
+    "worst of 4, steepest": "C2",
+    "worst of 8, steepest": "C4",
+    "MixMatch": "C6",
+    "Supervised": "0.5",
+}
 TICKS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 25, 30, 40, 50, 60, 80)  # of errors, %
 STYLES = ("-", "--", ":", "-.")  # of the lengths of runs
-OTHERS = ("C1", "C3", "C2", "C4", "C5", "tab:brown", "tab:olive", "tab:purple", "tab:pink")
+OTHERS = ("tab:brown", "tab:olive", "tab:purple", "tab:pink", "C1", "C2", "C3", "C4", "C5")
 
 
 def _colours(made: dict) -> dict[str, str]:
-    """A colour for each method, the same in all panels."""
+    """A colour for each method, the same in all panels; those of COLOURS in all figures."""
     found = {
         method for transforms in made.values() for arms in transforms.values() for method in arms
     }
@@ -103,7 +112,7 @@ def errors_figure(path: str, made: dict) -> None:
     for axis, (title, names) in zip(axes[0], shown.items()):
         for place, name in enumerate(names):
             arms = {method: arm for method, arm in made[title][name].items() if arm.errors}
-            order = sorted(arms, key=lambda method: method != lib.RANDOM)
+            order = sorted(arms, key=list(colours).index)
             points = {m: place + 0.6 * i / max(2, len(order)) for i, m in enumerate(order)}
             for seed in sorted(set().union(*(arms[m].errors for m in order))):
                 line = [

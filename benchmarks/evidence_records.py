@@ -56,6 +56,11 @@ def of_run(run: results.Result) -> Record:
     experiment += f"{config.iterations:,} steps"
     if getattr(config, "target_threshold", 0):
         experiment += ", confident targets"
+    if config.augment_color:  # the presets of own folders, and what was tried in them
+        experiment += f", crops of {100 * config.augment_crop:g} %, {config.labeled_batch} + "
+        experiment += f"{config.unlabeled_batch} images"
+        if ramp := getattr(config, "consistency_rampup", None):
+            experiment += f", λ over {ramp}".replace("%", " %")
     transforms = config.used_transforms
     shape = config.image_size, config.image_size, CHANNELS.get(config.dataset, 3)
     column = f"val_{config.monitor()}"
@@ -88,6 +93,9 @@ def _method(config) -> str:
     """What tells two searches apart, and the names of methods without a search."""
     if config.method == "random":
         return RANDOM + _variant(config)
+    if config.adversary == "worst_of" and config.candidates == 1:  # no search
+        shape = "" if config.ascent == "paper" else f", {config.ascent}"
+        return RANDOM + shape + _variant(config)
     text = config.options.title
     if config.adversary == "gradient":
         xi = "ε" if str(config.xi) == "1eps" else str(config.xi).replace("eps", "ε")
