@@ -21,7 +21,7 @@ PAPER_XI = spec.PAPER_XI
 
 
 class Found(NamedTuple):
-    """Offsets of norm ε, one tensor per transformation, and where they are only random, [B]."""
+    """Offsets of norm ε, one tensor per transformation, and where a gradient had no use, [B]."""
 
     offsets: list[tf.Tensor]
     fallback: tf.Tensor
@@ -47,7 +47,8 @@ def search(
     factor for affine, the sign for channel weights). The offsets are ε⁽ⁱ⁾v⁽ⁱ⁾.
 
     Where a gradient is zero or not finite (a saturated network, half precision) that image keeps
-    its last direction, a random one unless an earlier iteration succeeded.
+    its last direction, a random one unless an earlier iteration succeeded, and is one of
+    `fallback`. An operation of the network without a gradient counts as one of zero.
 
     Args:
       logits: maps (images, iteration) to logits; it must not update any state.
@@ -71,7 +72,10 @@ def search(
             moved = logits(transform.apply(images, probe), iteration)
             # The sum, not the mean: with it an image's gradient does not depend on the batch size.
             kl = tf.reduce_sum(divergences.kl_divergence(clean_logits, moved))
-        gradients = tape.gradient(kl, direction, unconnected_gradients="zero")
+        try:
+            gradients = tape.gradient(kl, direction, unconnected_gradients="zero")
+        except LookupError:
+            gradients = [tf.zeros_like(v) for v in direction]
         for i, (t, gradient) in enumerate(zip(transform.transforms, gradients)):
             ascended = t.steepest(gradient) if ascent == "steepest" else t.unit(gradient)
             size = t.norm(gradient)
@@ -206,7 +210,7 @@ class Search:
         for i in range(1, self.candidates):
             others = candidate(i).offsets
             other_kl = reached(others)
-            better = other_kl > kl
+            better = (other_kl > kl) | tf.math.is_nan(kl)
             offsets = [tf.compat.v1.where(better, v, u) for u, v in zip(offsets, others)]
             kl = tf.where(better, other_kl, kl)
         return Found(offsets, found.fallback)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import zlib
 
+import numpy as np
 import tensorflow as tf
 
 ALGORITHM = "philox"  # explicit: the default differs between XLA and other devices
@@ -58,17 +59,22 @@ class Rows:
     """The rows of this replica in tensors drawn for the global batch.
 
     A replica's batch is made of parts (labelled, unlabelled) of `sizes` images; the global batch
-    has the parts of all replicas together, part after part.
+    has the parts of all replicas together, part after part. With `only` these are taken of the
+    replica's rows.
     """
 
-    def __init__(self, *sizes: int):
+    def __init__(self, *sizes: int, only: np.ndarray | None = None):
         context = tf.distribute.get_replica_context()
         self._replicas = context.num_replicas_in_sync if context else 1
         self._replica = context.replica_id_in_sync_group if context else 0
-        self._sizes = sizes
+        self._sizes, self._only = sizes, only
         self.total = self._replicas * sum(sizes)
 
     def __call__(self, drawn: tf.Tensor) -> tf.Tensor:
+        rows = self._of_replica(drawn)
+        return rows if self._only is None else tf.gather(rows, self._only)
+
+    def _of_replica(self, drawn: tf.Tensor) -> tf.Tensor:
         if self._replicas == 1:
             return drawn
         start, parts = 0, []

@@ -58,8 +58,6 @@ def _train(config: config_lib.Config, run, choice, began: float) -> None:
     cli.import_tensorflow_quietly()
     new = choice is not None and not started
     config = choice.fit_to_images() if new else config
-    for text in config.warnings():
-        print(f"warning: {text}", file=sys.stderr)
     strategy = training.devices.prepare(config)
     images = run.load(config)
     training.build.check_images(config, images)
@@ -72,6 +70,8 @@ def _train(config: config_lib.Config, run, choice, began: float) -> None:
     expected = ""
     if new:
         config, expected = choice.fit_to_time(config, images, strategy, began)
+    for text in config.warnings():  # of the schedules, too, now that the number of steps is known
+        print(f"warning: {text}", file=sys.stderr)
 
     # Training, and the test error at the best step.
     with run.of_worker(worker).locked():

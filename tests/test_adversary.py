@@ -208,3 +208,22 @@ def test_arrays_are_as_good_as_tensors():
     for offset, other in zip(found.offsets, expected.offsets):
         assert offset.dtype == tf.float64
         np.testing.assert_array_equal(offset, other)
+
+
+def test_a_candidate_without_a_kl_does_not_win():
+    """NaN is neither larger nor smaller: the first candidate would stay."""
+    transform, images, calls = transforms.parse("noise:0.5"), tf.constant(X, tf.float32), []
+
+    def directions(candidate):
+        return transform.random_direction(6, images.shape[1:], (candidate, 5))
+
+    def logits(moved, name):
+        calls.append(name)
+        broken = np.zeros([6, 1], np.float32)
+        broken[[1, 4]] = np.nan if len(calls) == 1 else 0  # of the first candidate
+        return linear(moved) + broken
+
+    search = adversary.Search("worst_of", candidates=2)
+    (found,) = search(transform, logits, images, linear(images), directions, [0.5]).offsets
+    for image in (1, 4):
+        np.testing.assert_allclose(found[image], 0.5 * directions(1)[0][image])

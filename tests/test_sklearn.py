@@ -8,7 +8,8 @@ import tensorflow as tf
 from sklearn import base, datasets, linear_model, model_selection
 from sklearn.utils import estimator_checks
 
-from rat_tf import networks
+from rat_tf import methods, networks
+from rat_tf.networks import traced
 from rat_tf.sklearn import RATClassifier
 
 X, Y = datasets.load_digits(return_X_y=True)
@@ -157,3 +158,22 @@ def _checks():
 @pytest.mark.parametrize("estimator, check", _checks())
 def test_it_is_an_estimator_to_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_all_steps_are_trained_and_nothing_is_kept_of_their_graphs(monkeypatch):
+    """Also where the steps are no multiple of the values in `history_`."""
+    steps = []
+    step = methods.RAT.train_step
+    monkeypatch.setattr(
+        methods.RAT, "train_step", lambda self, data: steps.append(self) or step(self, data)
+    )
+    images = np.random.default_rng(0).integers(0, 255, [20, 16, 16, 1]).astype("uint8")
+    labels = np.r_[np.arange(8) % 2, np.full(12, -1)]
+    options = {"labeled_batch": 2, "unlabeled_batch": 2, "random_state": 0}
+    before = traced.names()
+    for count, values in ((23, 12), (1, 1)):
+        fitted = RATClassifier(network="wrn-10-1", iterations=count, **options).fit(images, labels)
+        assert int(steps[-1].optimizer.iterations) == count
+        assert len(fitted.history_["loss"]) == values
+        fitted.predict(images)
+    assert traced.names() == before

@@ -42,9 +42,15 @@ def size(data) -> tf.Tensor:
 
 
 def _jpeg(data) -> tf.Tensor:
-    """A progressive JPEG is decoded once per scan, and a scan can be as small as 20 bytes."""
+    """A progressive JPEG is decoded once per scan, and a scan can be as small as 20 bytes.
+
+    A scan's header is counted with its length, 6 + 2n, and its n components, as the decoder reads
+    it: the film after a phone's photo has the marker alone by chance.
+    """
     height, width, _ = tf.unstack(tf.cast(tf.io.extract_jpeg_shape(data), tf.int64))
-    return _sized(height, width, height * width, _count(data, b"\xff\xda") <= JPEG_SCANS)
+    starts = [b"\xff\xda\0" + bytes([6 + 2 * n, n]) for n in range(5)]
+    scans = tf.add_n([_count(data, start) for start in starts])
+    return _sized(height, width, height * width, scans <= JPEG_SCANS)
 
 
 def _png(data, start, head) -> tf.Tensor:

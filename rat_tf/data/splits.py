@@ -87,7 +87,7 @@ def split(
     if config.dataset.startswith("folder:"):
         # Only there: the sets of the paper keep their splits, and have thousands of images.
         order = strata.first(order, labels, num_validation)
-    if earlier is not None and num_validation:
+    if earlier is not None:
         order, num_validation = kept.first(order, num_validation, source, earlier)
     validation, training = order[:num_validation], order[num_validation:]
     chosen = []
@@ -163,6 +163,7 @@ _content = records.expect(
 
 def _with_content(split: Split, source: sources.Source) -> Split:
     texts = {part: kept.texts(source.train, getattr(split, part)) for part in kept.PARTS}
+    texts["validation"] += kept.texts(source.validation)
     return dataclasses.replace(split, content=texts)
 
 

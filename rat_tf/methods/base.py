@@ -117,14 +117,14 @@ class Method(keras_habits.Habits, abc.ABC):
         return self.value_range.inward(self.preprocessing(images))
 
     def forward(
-        self, step, name: str, *parts, update_stats: bool, network=None, pooled: int = 1
+        self, step, name: str, *parts, update_stats: bool, network=None, pooled: int = 1, only=None
     ) -> list[tf.Tensor]:
         """Logits of the parts of a batch after one training pass over all of them together.
 
         Augmentation is redrawn for every pass, under the pass's `name`, and comes after any
         adversarial transformation. `pooled` is the factor by which the images were pooled.
         """
-        images = self.augment(step, name, *parts, pooled=pooled)
+        images = self.augment(step, name, *parts, pooled=pooled, only=only)
         logits = self.logits(images, update_stats, network)
         return tf.split(logits, [part.shape[0] for part in parts])
 
@@ -140,16 +140,20 @@ class Method(keras_habits.Habits, abc.ABC):
         """Takes the regularisation losses of the pass that was made last into the step's loss."""
         _STEP.losses = network.losses
 
-    def augment(self, step, name: str, *parts, pooled: int = 1) -> tf.Tensor:
+    def augment(self, step, name: str, *parts, pooled: int = 1, only=None) -> tf.Tensor:
         """The parts of a batch in one tensor, augmented by the draw called `name`.
 
-        The parts are scaled to [-1, 1], the result has the values that the network takes.
+        The parts are scaled to [-1, 1], the result has the values that the network takes. `only`
+        is (rows, count) for a part that is only these rows of the `count` of the batch: it is
+        augmented as they are.
         """
         images = tf.concat(parts, axis=0)
         if isinstance(self.augmentation, tf.keras.layers.Layer):
             return self.augmentation(self.value_range.outward(images), training=True)
         if self.augmentation is not None:
             rows = draws.Rows(*(part.shape[0] for part in parts))
+            if only:
+                rows = draws.Rows(only[1], only=only[0])
             augmentation = self.augmentation if pooled == 1 else self.augmentation.pooled(pooled)
             images = augmentation(images, draws.seed_for(self.seed, step, name), rows)
         return self.value_range.outward(images)

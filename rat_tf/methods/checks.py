@@ -55,6 +55,24 @@ def same_keras(**given) -> None:
                 )
 
 
+def optimizer(given):
+    """An optimizer of tf.keras.optimizers, also for names where Keras takes a legacy one.
+
+    It does so on Apple silicon.
+    """
+    legacy = tf.keras.optimizers.legacy.Optimizer
+    if isinstance(given, str):
+        found = tf.keras.optimizers.get(given)
+        kind = type(found)
+        return getattr(tf.keras.optimizers, kind.__name__)() if isinstance(found, legacy) else found
+    if isinstance(given, legacy):
+        name = type(given).__name__
+        raise ValueError(
+            f"optimizer: expected one of tf.keras.optimizers, got tf.keras.optimizers.legacy.{name}"
+        )
+    return given
+
+
 def activation(network, from_logits: bool) -> None:
     """The last activation, where it is known, is what the loss takes the outputs for."""
     found = _last_activation(network)

@@ -78,6 +78,11 @@ class Habits(tf.keras.Model):
         checks.same_keras(
             optimizer=optimizer, loss=loss, metrics=metrics, weighted_metrics=weighted_metrics
         )
+        if kwargs.get("loss_weights") is not None:
+            raise ValueError(
+                "loss_weights: not used; `consistency` is the weight of the unlabelled images"
+            )
+        optimizer = checks.optimizer(optimizer)
         given = supervision.Supervision(loss)
         checks.activation(self.network, given.from_logits)
         self.supervision = given
@@ -90,6 +95,12 @@ class Habits(tf.keras.Model):
         for transform in getattr(getattr(self, "transform", None), "transforms", ()):
             if self.jit_compile and getattr(transform, "sampler", None) == "resampler":
                 transform.sampler = "gather"  # XLA cannot compile tfa's kernel
+
+    def compile_from_config(self, config):
+        """Of a model that `save` wrote, as it was compiled: its steps, λ and ε go on."""
+        self.compile(**tf.keras.saving.deserialize_keras_object(config))
+        if self.network.built:
+            self.optimizer.build(self.network.trainable_variables)
 
     def fit(self, x=None, *args, class_weight=None, **kwargs):
         """As Keras' own, for a dataset of ((images, labels), unlabelled images), as `pair` makes.

@@ -10,7 +10,9 @@ from scipy import stats
 
 from rat_tf import draws
 
-POINTS = 4096  # of the table of Beta's quantiles; its error is below 1e-5 for α from 0.1 to 10
+# Points of the table of Beta's quantiles. Its error is below 1e-5 for α up to 1; above 1 that of its
+# last cell is larger: 2e-3 at α = 2, 0.1 at α = 10.
+POINTS = 4096
 
 
 def mix(images, targets, alpha: float, seed, rows: draws.Rows):

@@ -199,7 +199,8 @@ class RAT(base.SemiSupervised):
 
     def offsets(self, images, clean_logits, step, search: bool) -> adversary.Found:
         """The offsets of this step for `images` [B, H, W, C]: adversarial, or random."""
-        rows = draws.Rows(images.shape[0])
+        count = images.shape[0]
+        rows = draws.Rows(count)
         epsilons = self.epsilons(step)
 
         @functools.cache  # candidates are asked for more than once
@@ -209,8 +210,10 @@ class RAT(base.SemiSupervised):
             return [rows(v) for v in drawn]
 
         def logits(moved, name):
-            pooled = images.shape[1] // moved.shape[1]
-            return self.forward(step, name, moved, update_stats=False, pooled=pooled)[0]
+            given = {"pooled": images.shape[1] // moved.shape[1]}
+            if moved.shape[0] != count:
+                given["only"] = adversary.searched(count, self.searching.share), count
+            return self.forward(step, name, moved, update_stats=False, **given)[0]
 
         if not search:
             return adversary.random(directions(0), epsilons)

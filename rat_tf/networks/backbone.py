@@ -62,12 +62,15 @@ def read(path: str, allow_code: bool = False) -> Weights:
                 "of model.save('….keras'), or weights in .h5 as keras.applications have them"
             )
         layers, names = [], []
-        for name in map(_text, file.attrs["layer_names"]):
-            group = file[name]
-            of_weights = list(map(_text, group.attrs["weight_names"]))
-            if of_weights:
-                layers.append((name, [np.asarray(group[weight]) for weight in of_weights]))
-                names.append(of_weights)
+        try:
+            for name in map(_text, file.attrs["layer_names"]):
+                group = file[name]
+                of_weights = list(map(_text, group.attrs["weight_names"]))
+                if of_weights:
+                    layers.append((name, [np.asarray(group[weight]) for weight in of_weights]))
+                    names.append(of_weights)
+        except (KeyError, OSError) as error:
+            raise ValueError(f"{path} is damaged, or no file of weights: {error}") from None
     squares = [arrays[1] for _, arrays in layers[:1] if len(arrays) == 3]
     known = squares and np.allclose(np.ravel(squares[0]), np.square(IMAGENET_STD), atol=1e-4)
     return Weights(layers, 1 / np.sqrt(IMAGENET_STD) if known else None, names)

@@ -39,7 +39,7 @@ def seeded(seed: int):
 
 def of_file(path: str, image_shape, num_classes: int, allow_code: bool = False) -> tf.keras.Model:
     """The model in a file, with its weights."""
-    model = load(path, allow_code)
+    model = load(os.path.expanduser(path), allow_code)
     return in_color(model, image_shape)
 
 

@@ -20,10 +20,11 @@ from sklearn.utils import check_random_state, validation
 from rat_tf import methods, networks, schedules, transforms
 from rat_tf.data import streams
 from rat_tf.methods.options import arguments
-from rat_tf.networks import copies
+from rat_tf.networks import copies, traced
 from rat_tf.sklearn import inputs
 from rat_tf.training import optimizers
 
+EPOCHS = 20  # of which `history_` has the metrics
 BATCH = 256  # of predictions; always full, so that a row's result does not depend on the others
 TRANSFORMS = {True: "noise:0.5,affine:0.3", False: "noise:0.5"}  # of images, of rows
 SMALL = 16  # pixels; a Wide ResNet halves them twice and leaves too little of smaller images
@@ -116,7 +117,8 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
         labels = np.searchsorted(self.classes_, y[known].astype(self.classes_.dtype))
         labeled = inputs.examples(images[known], labels)
         others = inputs.examples(images if known.all() else images[~known])
-        network = self._train(options, labeled, others)
+        with traced.forgotten():  # a search makes hundreds of fits
+            network = self._train(options, labeled, others)
         self.weights_ = network.get_weights()
         self._predictor = self._build_predictor(network)
         return self
@@ -182,6 +184,9 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
             "xi": None if own.get("adversary") == "worst_of" else "0.1eps",
             **own,
         }
+        for name in ("transforms", "consistency"):
+            if getattr(self, name) is not None and name not in known:
+                raise ValueError(f"{name}: not used by method={self.method!r}")
         for name in own:
             if name not in known:
                 raise ValueError(f"method_options: {name} is not an option of {self.method}")
@@ -228,15 +233,22 @@ class RATClassifier(base.ClassifierMixin, base.BaseEstimator):
         )
         rate = schedules.LearningRate(options.learning_rate, round(0.8 * self.iterations), 0.2)
         trainer.compile(optimizers.Adam(rate, epsilon=1e-8))
-        interval = max(self.iterations // 20, 1)
         batches = self.labeled_batch, self.unlabeled_batch
         if not options.unlabeled:
             batches = sum(batches), 0
-        history = trainer.fit(
-            streams.training(labeled, others, *batches, self._seed).take(self.iterations),
-            epochs=self.iterations // interval, steps_per_epoch=interval, verbose=self.verbose,
-        )  # fmt: skip
-        self.history_ = history.history
+        interval = -(-self.iterations // EPOCHS)
+        epochs, rest = divmod(self.iterations, interval)
+        self.history_ = {}
+        for first, last, steps in ((0, epochs, interval), (epochs, epochs + 1, rest)):
+            if not steps:  # of the last epoch, which has those that are left
+                continue
+            start = first * interval
+            history = trainer.fit(
+                streams.training(labeled, others, *batches, self._seed, start),
+                initial_epoch=first, epochs=last, steps_per_epoch=steps, verbose=self.verbose,
+            )  # fmt: skip
+            for name, values in history.history.items():
+                self.history_.setdefault(name, []).extend(values)
         return network if averaged is None else averaged
 
     def _build_predictor(self, network):

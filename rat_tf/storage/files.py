@@ -35,7 +35,11 @@ def writing(path: str) -> Iterator[str]:
     """Yields a temporary name; the file becomes `path` at the end, or is removed on an error.
 
     The name is random: several processes may write the same file, and nobody can predict it.
+    Devices and pipes are refused, which would become files: root may replace /dev/stdout.
     """
+    special = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+    if special or os.path.dirname(os.path.abspath(path)) == "/dev":
+        raise errors.UserError(f"{path}: expected the name of a file, found a device or pipe")
     temporary = f"{path}.{uuid.uuid4().hex}{TEMPORARY}"
     try:
         yield temporary

@@ -35,14 +35,19 @@ class Speed:
     def total(self, config: config_lib.Config, images: data.Data) -> float:
         """Seconds that a run takes from here on."""
         validations = config.iterations // config.validate_every
-        evaluations = 3 if config.ema_decay else 2  # `loop.evaluate`
-        tests = self.evaluation(images.test) * evaluations
         return (
             self.setup
             + config.iterations * self.step
-            + validations * (self.evaluation(images.validation) + self.examined)
-            + tests
+            + validations * self.validation(images)
+            + self.tests(config, images)
         )
+
+    def validation(self, images: data.Data) -> float:
+        return self.evaluation(images.validation) + self.examined
+
+    def tests(self, config: config_lib.Config, images: data.Data) -> float:
+        """Seconds of the test errors at the end, see `loop.evaluate`."""
+        return self.evaluation(images.test) * (3 if config.ema_decay else 2)
 
     def evaluation(self, some) -> float:
         return self.call + self.evaluated * len(some) if len(some) else 0.0
@@ -112,28 +117,26 @@ def fit_to(
     `bounded`: not more than EPOCHS passes over the images, as nobody asked for the whole time.
     """
     share = str(config.validate_every).endswith("%")
+    interval = 1 if share else int(config.validate_every)
+    least = max(LEAST, interval)  # the run is a whole number of intervals
 
     def of(steps):
-        steps = max(steps, LEAST)
-        if share:
-            unit = 10 ** max(len(str(steps)) - 2, 1)
-            steps = steps // unit * unit
-        else:
-            unit = int(config.validate_every)
-            steps = max(steps // unit, 1) * unit
-        return dataclasses.replace(config, iterations=steps)
+        unit = 10 ** max(len(str(steps)) - 2, 1) if share else interval
+        return dataclasses.replace(config, iterations=max(steps // unit, 1) * unit)
 
-    room = seconds - speed.total(of(LEAST), images) + of(LEAST).iterations * speed.step
+    room = seconds - speed.total(of(least), images) + of(least).iterations * speed.step
     steps = int(room / speed.step)
     if not share:  # validations take time from every step
-        each = speed.evaluation(images.validation) + speed.examined
-        per_step = each / config.validate_every
-        steps = int((seconds - speed.setup) / (speed.step + per_step))
-    if steps < LEAST:
+        left = seconds - speed.setup - speed.tests(config, images)
+        steps = int(left / (speed.step + speed.validation(images) / interval))
+    if steps < least:
+        advice = "--validate_every=25% means fewer validations"
+        if not share:
+            advice = f"a run has at least --validate_every={interval}; a share, 5%, has any number"
         raise errors.UserError(
-            f"--budget={config.budget}: too short; {LEAST} steps of this network on this machine "
-            f"take {LEAST * speed.step:.0f} s, and all else leaves {max(room, 0):.0f} s for them; "
-            "--validate_every=25% means fewer validations"
+            f"--budget={config.budget}: too short; {least:,} steps of this network on this machine "
+            f"take {least * speed.step:.0f} s, and all else leaves {max(room, 0):.0f} s for them; "
+            f"{advice}"
         )
     if bounded:
         batch = config.batch_sizes[1] or config.batch_sizes[0]

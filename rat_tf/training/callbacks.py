@@ -96,7 +96,8 @@ class Health(tf.keras.callbacks.Callback):
                 "learned from unlabelled images. Try larger ε in --transforms, a smaller "
                 "--target_threshold, or a smaller --entropy_multiplier if the network is saturated."
             )
-        if logs.get("fallback", 0) > 0.5:
+        if logs.get("fallback", 0) > 0.5 and "lost" not in self._said:
+            self._said.add("lost")
             _warn(
                 f"the search finds no gradient for {logs['fallback']:.0%} of the images and uses "
                 "random transformations there. Try a larger --xi such as 1e-2 or 0.1eps."

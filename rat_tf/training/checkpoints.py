@@ -144,7 +144,7 @@ class Checkpoints(tf.keras.callbacks.Callback):
         # The hook with which Keras' BackupAndRestore tells `fit` where to resume.
         self.model._training_state = self
         self._handlers = {
-            number: signal.signal(number, self._on_signal) for number in signals.NUMBERS
+            number: signal.signal(number, self._on_signal) for number in signals.switched_on()
         }
 
     def maybe_load_initial_counters_from_ckpt(self, steps_per_epoch, initial_epoch, mode):

@@ -17,19 +17,24 @@ class Adam(tf.keras.optimizers.Adam):
 
     def __init__(self, *args, **kwargs):
         # Keras would compile each update with XLA on a GPU, but it is fused already.
-        super().__init__(*args, jit_compile=False, **kwargs)
+        super().__init__(*args, **{**kwargs, "jit_compile": False})
         self._factors = {}
 
     def scale_rate(self, variables, factor: float) -> None:
         """Trains these variables with `factor` times the learning rate."""
         self._factors.update({self._var_key(variable): factor for variable in variables})
 
+    def _apply_weight_decay(self, variables):
+        """Nothing: `update_step` does it, at the rate of each variable."""
+
     def update_step(self, gradient, variable):
         key = self._var_key(variable)
         index = self._index_dict[key]
-        rate = self.learning_rate
+        rate = tf.cast(self.learning_rate, variable.dtype)
         if key in self._factors:
             rate = rate * self._factors[key]
+        if self.weight_decay is not None and self._use_weight_decay(variable):
+            variable.assign_sub(variable * tf.cast(self.weight_decay, variable.dtype) * rate)
         step = tf.cast(self.iterations + 1, variable.dtype)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
@@ -37,7 +42,7 @@ class Adam(tf.keras.optimizers.Adam):
             v=self._velocities[index].handle,
             beta1_power=tf.pow(tf.cast(self.beta_1, variable.dtype), step),
             beta2_power=tf.pow(tf.cast(self.beta_2, variable.dtype), step),
-            lr=tf.cast(rate, variable.dtype),
+            lr=rate,
             beta1=tf.cast(self.beta_1, variable.dtype),
             beta2=tf.cast(self.beta_2, variable.dtype),
             epsilon=tf.cast(self.epsilon, variable.dtype),

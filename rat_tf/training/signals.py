@@ -19,22 +19,23 @@ class Interrupted(BaseException):
     """
 
 
+def switched_on() -> list[int]:
+    """Those that the parent process has not switched off, as nohup does: they stay off."""
+    return [number for number in NUMBERS if signal.getsignal(number) != signal.SIG_IGN]
+
+
 @contextlib.contextmanager
 def raised():
     """Raises `Interrupted` at once: for start-up and evaluation, which have nothing to save.
 
-    While it trains, `Checkpoints` has handlers of its own. Signals that the parent process has
-    switched off, as nohup does, stay so.
+    While it trains, `Checkpoints` has handlers of its own.
     """
 
     def stop(number, frame):
         _received.append(signal.Signals(number).name)
         check()
 
-    before = {}
-    for number in NUMBERS:
-        if signal.getsignal(number) != signal.SIG_IGN:
-            before[number] = signal.signal(number, stop)
+    before = {number: signal.signal(number, stop) for number in switched_on()}
     try:
         yield
     except Exception:

@@ -11,11 +11,11 @@ import time
 
 import keras_tuner as kt
 import tensorflow as tf
-from tensorflow.python.framework import ops  # the registry of gradients is not exported
 
 from rat_tf import config as config_lib
 from rat_tf import data, errors
 from rat_tf.data import streams
+from rat_tf.networks import traced
 from rat_tf.storage import files
 from rat_tf.training import callbacks, devices, loop, network_files, run_folder
 from rat_tf.tuning import oracles, search_settings, search_space, trials
@@ -168,13 +168,7 @@ class Runner:
 
 
 def _free_memory() -> None:
-    """Frees the memory of a trial.
-
-    TensorFlow keeps the gradient of every tf.custom_gradient that it traces, and with it the graph,
-    under a new name forever: 17 MiB per trial of the smallest network (docs/performance.md).
-    """
+    """Frees the memory of a trial."""
     tf.keras.backend.clear_session()
-    registered = ops.gradient_registry._registry
-    for name in [name for name in registered if name.startswith("CustomGradient-")]:
-        del registered[name]
+    traced.forget()
     gc.collect()

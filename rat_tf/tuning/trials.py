@@ -11,7 +11,7 @@ import tensorflow as tf
 from rat_tf import config as config_lib
 from rat_tf.plots import search as figure
 from rat_tf.storage import files, records
-from rat_tf.training import intervals, run_folder
+from rat_tf.training import intervals, run_folder, weights
 
 MIN_TRIALS = 3  # earlier trials that the median rule needs
 GRACE_FRACTION = 1 / 3  # of a trial's steps, in which it is not stopped
@@ -38,6 +38,10 @@ def outcome(run: run_folder.Run, status: str) -> dict:
     """The outcome of a run for trial.json: its lowest validation error, steps and status."""
     rows, errors = run.rows(), _errors(run)
     best_step = min(errors, key=errors.get, default=0)
+    if best_step:  # of several with that error the one whose weights the run keeps
+        kept = weights.steps(run.best, run.config().monitor())
+        tied = [step for step in kept if errors.get(step) == errors[best_step]]
+        best_step = max(tied, default=best_step)
     return {
         "validation_error": 1.0 if status in FAILED else errors.get(best_step, 1.0),
         "best_step": best_step,

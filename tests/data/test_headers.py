@@ -86,6 +86,12 @@ def test_no_size_of_what_is_no_image_or_takes_too_long(data):
     assert headers.size(data).numpy().tolist() == [0, 0, 0]
 
 
+def test_a_film_after_a_photo_has_no_scans():
+    film = np.random.default_rng(1).bytes(8_000_000)
+    assert film.count(b"\xff\xda") > headers.JPEG_SCANS
+    assert headers.size(hostile.jpeg(16, 16) + film).numpy()[2] == 256
+
+
 def test_a_few_texts_and_scans_are_usual():
     assert headers.size(hostile.png(4, 4, after=TEXT * 3, pixels=True)).numpy()[2] == 16
     assert headers.size(hostile.jpeg(16, 16, scans=8)).numpy()[2] == 256

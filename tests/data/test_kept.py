@@ -91,3 +91,37 @@ def test_a_damaged_content_is_refused(tmp_path, wrong):
     path.write_text(json.dumps({**json.loads(path.read_text()), "content": wrong}))
     with pytest.raises(errors.UserError, match="--init_from: .*json: content: expected"):
         splits.read(str(path), "--init_from")
+
+
+def with_validation(found, labels, values):
+    """The source with validation images of its own."""
+    return dataclasses.replace(found, validation=source(labels, values).train)
+
+
+def test_images_of_a_validation_folder_stay_validation_in_the_training_folder():
+    before = with_validation(source(np.arange(100) % 2, np.arange(100)), [0, 1, 0], [200, 201, 202])
+    first = splits.split(before, settings())
+    values = [*range(100), 200, 201, 202]
+    after = source([*before.train.labels, 0, 1, 0], values)
+    # Of the others all have been trained with; they are not used for validation.
+    second = splits.split(after, settings(validation=0.5), first)
+    assert list(second.validation) == [100, 101, 102]
+
+
+def test_a_validation_folder_without_images_that_were_trained_with():
+    before = source(np.arange(100) % 2, np.arange(100))
+    first = splits.split(before, settings(validation=0.2))
+    rest = np.setdiff1d(np.arange(100), first.validation)
+    new = with_validation(source(rest % 2, rest), first.validation % 2, first.validation)
+    assert not len(splits.split(new, settings(), first).validation)
+    trained = with_validation(source(rest % 2, rest), rest[:2] % 2, rest[:2])
+    with pytest.raises(errors.UserError, match="2 of the validation images of this set have been"):
+        splits.split(trained, settings(), first)
+
+
+def test_no_image_is_left_for_validation():
+    labels = np.arange(10) % 2
+    before = with_validation(source(labels, np.arange(10)), [0, 1], [200, 201])
+    first = splits.split(before, settings())
+    with pytest.raises(errors.UserError, match="--init_from: the labels of all images of this set"):
+        splits.split(source(labels, np.arange(10)), settings(validation=0.2), first)

@@ -40,3 +40,13 @@ def test_a_circle_is_an_error(folder, follow):
     (folder / "unlabeled" / "loop").symlink_to("..")
     with pytest.raises(errors.UserError, match="loop: the link leads to .*, which contains it"):
         links.check(str(folder), follow)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_folders_with_links_to_each_other_are_a_circle(folder, follow):
+    (folder / "train/dog").mkdir()
+    for name in ("more", "again"):
+        (folder / "train/cat" / name).symlink_to("../dog")
+        (folder / "train/dog" / name).symlink_to("../cat")
+    with pytest.raises(errors.UserError, match="the link leads to .*, which contains it"):
+        links.check(str(folder), follow)

@@ -285,3 +285,16 @@ def test_one_line_says_what_a_late_import_costs(monkeypatch, capsys):
         rat_tf.Supervised(classifier())
     (line,) = capsys.readouterr().err.splitlines()
     assert "TF_ENABLE_ONEDNN_OPTS=1" in line
+
+
+def test_legacy_optimizers_are_refused_and_not_taken_for_a_name(monkeypatch):
+    """On Apple silicon Keras takes a legacy one for a name."""
+    legacy = tf.keras.optimizers.legacy
+    model = rat_tf.RAT(classifier(), transforms="noise:0.5")
+    with pytest.raises(ValueError, match="optimizer: expected one of .*, got .*legacy.Adam"):
+        model.compile(legacy.Adam())
+    monkeypatch.setattr(tf.keras.optimizers, "get", lambda name: getattr(legacy, name)())
+    model.compile("Adam")
+    assert type(model.optimizer) is tf.keras.optimizers.Adam
+    with pytest.raises(ValueError, match="loss_weights: not used"):
+        model.compile("sgd", loss_weights=[1.0])

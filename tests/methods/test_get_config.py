@@ -8,7 +8,8 @@ import tensorflow as tf
 
 import rat_tf
 from rat_tf.data import augment
-from tests.methods.foreign import IMAGES, classifier
+from rat_tf.training import optimizers
+from tests.methods.foreign import IMAGES, batch, classifier
 
 METHODS = {  # the default λ and decay of the averaged weights
     "MeanTeacher": (8, 0.95),
@@ -68,3 +69,21 @@ def test_a_trainer_is_saved_whole_as_a_keras_file_only(tmp_path):
     with pytest.raises(ValueError, match="ends in .keras, got '.*trainer'; the classifier"):
         model.save(str(tmp_path / "trainer"))
     assert not (tmp_path / "trainer").exists()
+
+
+@pytest.mark.parametrize("make", [lambda: "adam", lambda: optimizers.Adam(1e-3)])
+def test_training_goes_on_after_it_was_saved(tmp_path, make):
+    """λ, the batches' draws, Adam's moments and the metrics are those of the next step."""
+    model = rat_tf.RAT(classifier(), transforms="noise:0.5", consistency_rampup=9)
+    model.compile(make(), metrics=["accuracy"])
+    model.fit(batch().repeat(3), verbose=0)
+    path = str(tmp_path / "trainer.keras")
+    model.save(path)
+    again = tf.keras.models.load_model(path, {"RAT": rat_tf.RAT})
+    expected, found = (each.fit(batch(), verbose=0).history for each in (model, again))
+    assert found.keys() == expected.keys() and 0.01 < found["lambda"][0] < 0.3
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-3, err_msg=name)
+    for ours, theirs in zip(again.get_weights(), model.get_weights()):
+        # Keras does not save that batch norm is synchronized, which estimates another variance.
+        np.testing.assert_allclose(ours, theirs, atol=1e-4)

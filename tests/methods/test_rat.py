@@ -232,3 +232,26 @@ def test_two_replicas_make_the_step_of_one(two_replicas, network, method, granul
         np.testing.assert_allclose(logs[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
     for i, (actual, value) in enumerate(zip(weights, expected)):
         np.testing.assert_allclose(actual, value, rtol=1e-3, atol=1e-4, err_msg=str(i))
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_candidates_are_judged_under_the_augmentation_under_which_they_are_used(share):
+    """Every image has noise of its own, which the pass that trains draws again."""
+    drawn = []
+
+    class Spy(augment.Augmentation):
+        def __call__(self, images, seed, rows):
+            noisy = super().__call__(images, seed, rows)
+            drawn.append((noisy - images).numpy())
+            return noisy
+
+    search = {"adversary_kind": "worst_of", "candidates": 2, "adversary_share": share}
+    model = build(Tiny(), eager=True, augmentation=Spy(noise=0.5), **search)
+    images, step = tf.constant(scale(UNLABELED), tf.float32), tf.constant(3, tf.int64)
+    model.network(images)
+    model.offsets(images, model.network(images), step, search=True)
+    judged = drawn[-1]
+    model.forward(step, "adversarial", images, update_stats=False)
+    used = drawn[-1][adversary.searched(6, share)]
+    assert judged.shape == used.shape and np.abs(used).max() > 0.1
+    np.testing.assert_allclose(judged, used, atol=1e-6)

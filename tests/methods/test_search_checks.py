@@ -63,3 +63,13 @@ def test_on_several_replicas_the_first_batch_of_one_is_looked_at(two_replicas):
             loss(0.25, data, wrap)
     with pytest.raises(ValueError, match="labels: expected classes from 0 to 2, got -1 to 1"):
         loss(1.0, batch(labels=LABELS - 1, unlabeled=UNLABELED[:4]), distribute)
+
+
+def test_random_transformations_are_examined_without_a_gradient():
+    """What an adversary would reach is then what random directions reach."""
+    method = rat_tf.RAT(
+        classifier(front=(layers.Lambda(hue),)), transforms="affine:0.3", search=False
+    )
+    trained(method)
+    found = method.examine(UNLABELED, tf.constant(1, tf.int64))
+    assert list(found["adversarial_kl"]) == list(found["random_kl"])

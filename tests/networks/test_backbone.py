@@ -1,5 +1,6 @@
 """Pretrained weights for a backbone, and what of it is trained."""
 
+import h5py
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -120,3 +121,13 @@ def test_weights_are_copied_whatever_is_frozen():
     backbone.freeze(two, "backbone")
     copies.assign(two, one)
     np.testing.assert_array_equal(one(IMAGES), two(IMAGES))
+
+
+@pytest.mark.parametrize("damage", ["weight_names", "group"])
+def test_a_damaged_file_of_weights_is_said(tmp_path, damage):
+    with h5py.File(tmp_path / "w.h5", "w") as file:
+        file.attrs["layer_names"] = [b"conv"]
+        if damage == "weight_names":
+            file.create_group("conv")
+    with pytest.raises(ValueError, match="w.h5 is damaged, or no file of weights"):
+        backbone.read(str(tmp_path / "w.h5"))

@@ -1,8 +1,12 @@
 """Folders that one process writes to at a time."""
 
+import os
 import threading
 import time
 
+import pytest
+
+from rat_tf import errors
 from rat_tf.storage import files
 
 
@@ -31,3 +35,13 @@ def test_a_folder_is_left_by_one_process_before_the_next_and_cleaned_of_what_kil
     thread.join()
     assert order == [["mine.tmp", "report.json", "report.json.0f.tmp"], ["mine.tmp", "report.json"]]
     assert f"waiting for another process to unlock {folder}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/stdout", "pipe"])
+def test_devices_and_pipes_are_not_replaced(path, tmp_path):
+    if path == "pipe":
+        path = str(tmp_path / path)
+        os.mkfifo(path)
+    with pytest.raises(errors.UserError, match="expected the name of a file, found a device or"):
+        files.write(path, "text")
+    assert not os.path.isfile("/dev/null") and os.listdir(tmp_path) in ([], ["pipe"])

@@ -46,6 +46,13 @@ def test_a_noisy_illness_is_reported_once(capsys):
     assert capsys.readouterr().err.count("no stronger than random") == 1
 
 
+def test_a_lost_gradient_is_reported_once(capsys):
+    health = callbacks.Health("--xi=0.1eps")
+    for _ in range(3):
+        health.on_epoch_end(0, {**HEALTHY, "fallback": 0.9})
+    assert capsys.readouterr().err.count("no gradient for 90%") == 1
+
+
 def test_a_healthy_run_has_none(capsys):
     callbacks.Health().on_epoch_end(0, dict(HEALTHY))
     random, young = callbacks.Health(), callbacks.Health(settled=10)

@@ -122,6 +122,11 @@ def test_the_number_of_steps_fits_the_time_as_well_as_a_round_number_can():
     assert fewer.iterations == 2000  # 300 passes over 100 images would be 600
     with pytest.raises(errors.UserError, match="--budget=10m: too short; 20 steps .* 2 s"):
         calibration.fit_to(config, images, speed, 25.0, bounded=False)
+    # 20 s before the first step, 40 s of steps, 0.4 s of validation, two tests of 0.3 s.
+    exact = 20 + 40 + 0.4 + 0.6
+    assert calibration.fit_to(fixed, images, speed, exact + 0.1, bounded=False).iterations == 400
+    with pytest.raises(errors.UserError, match="400 steps .* 40 s.*at least --validate_every=400"):
+        calibration.fit_to(fixed, images, speed, exact - 0.1, bounded=False)
 
 
 def test_the_time_of_a_test_set_does_not_follow_from_two_validation_images(monkeypatch):

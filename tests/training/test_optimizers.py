@@ -51,3 +51,13 @@ def test_checkpoints_of_keras_adam_can_be_read(tmp_path):
     variable.assign([0.0, 0.0])
     ours.read(path).assert_consumed()
     np.testing.assert_array_equal(variable, expected)
+
+
+def test_weight_decay_follows_the_rate_of_a_variable():
+    backbone, head = (tf.Variable([2.0], name=name) for name in ("kernel_a", "kernel_b"))
+    adam = optimizers.Adam(0.1, weight_decay=0.5)
+    adam.scale_rate([backbone], 0.01)
+    adam.build([backbone, head])
+    adam.apply_gradients([(tf.zeros([1]), backbone), (tf.zeros([1]), head)])
+    expected = [2 * (1 - 0.1 * 0.01 * 0.5), 2 * (1 - 0.1 * 0.5)]
+    np.testing.assert_allclose([backbone[0], head[0]], expected, rtol=1e-6)

@@ -77,3 +77,18 @@ def test_intervals_are_wilsons(tmp_path):
     middle, spread = p + z**2 / (2 * n), z * (p * (1 - p) / n + z**2 / (4 * n**2)) ** 0.5
     expected = [(middle + side * spread) / (1 + z**2 / n) for side in (-1, 1)]
     assert [trial["low"], trial["high"]] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kept, best", [((4, 6), 6), ((2, 4), 4), ((), 4)])
+def test_the_best_step_is_the_one_whose_weights_are_kept(tmp_path, kept, best):
+    """With few validation images a run keeps the last of steps with the same error."""
+    run = run_folder.Run(str(tmp_path))
+    files.write(run.flags, searches.BASE.flagfile())
+    name = searches.BASE.monitor()
+    errors = {2: 0.5, 4: 0.25, 6: 0.25, 8: 0.5}
+    lines = [f"{step},{step},{error}" for step, error in errors.items()]
+    (tmp_path / "metrics.csv").write_text(f"step,seconds,val_{name}\n" + "\n".join(lines) + "\n")
+    os.makedirs(run.best)
+    for step in kept:
+        files.write(os.path.join(run.best, f"{name}-{step}.index"), "")
+    assert trials.outcome(run, "finished")["best_step"] == best
