@@ -10,7 +10,7 @@ from scipy import stats
 
 from rat_tf import draws
 
-# Points of the table of Beta's quantiles. Its error is below 1e-5 for α up to 1; above 1 that of its
+# Points of the table of Beta's quantiles. Its error is below 1e-5 for α up to 1; above, that of its
 # last cell is larger: 2e-3 at α = 2, 0.1 at α = 10.
 POINTS = 4096
 
