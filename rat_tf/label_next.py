@@ -57,6 +57,7 @@ def main(flags: Flags) -> list[str]:
         raise errors.UserError(f"--output: expected a folder, but {flags.output} is a file")
     files.check_writable(flags.output, "output")
     if flags.copy_to:
+        layouts.check_outside(config.dataset, flags.copy_to, "copy_to")
         labelling.layout.check(flags.copy_to)
     cli.import_tensorflow_quietly()
     classifier = prediction.of_run.OfRun(flags.run_dir, flags.weights, flags.allow_code)
@@ -91,10 +92,15 @@ def main(flags: Flags) -> list[str]:
 
 def _what_then(flags: Flags, config: config_lib.Config) -> str:
     """How the labels come into a folder of the user; other sets cannot be added to."""
-    kind, _, root = config.dataset.partition(":")
-    if kind != "folder":
+    root = layouts.root(config.dataset)
+    if not root:
         return ""
-    there = shlex.quote(layouts.place_of_classes(os.path.expanduser(root)))
+    there = shlex.quote(layouts.place_of_classes(root))
+    if flags.suspicious:  # the images are there already, with their labels
+        return (
+            f"; where the guess is right, move the image itself to the folder of its class in\n"
+            f"  {there}: {flags.output}/suspicious.csv has its place"
+        )
     return (
         f"; move what is wrong there, then\n  cp -r {shlex.quote(flags.copy_to)}/. {there}\n"
         f"and train again with --init_from={shlex.quote(flags.run_dir)}"

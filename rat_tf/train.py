@@ -16,8 +16,9 @@ import sys
 import time
 
 from rat_tf import config as config_lib
-from rat_tf import training
+from rat_tf import errors, training
 from rat_tf.config import cli
+from rat_tf.data import layouts
 
 
 def start(parsed: cli.Parsed) -> None:
@@ -46,11 +47,17 @@ def _train(config: config_lib.Config, run, choice, began: float) -> None:
     run.check(config)
     result = run.finished()
     if result:
+        if changed := run.changed(config):
+            raise errors.UserError(
+                f"--run_dir: {run.folder} is finished, and {changed}; to train with them, use "
+                f"another --run_dir, and --init_from={run.folder} to start from its weights"
+            )
         print(f"{run.folder} is finished; nothing to do.\n{training.run_folder.verdict(result)}")
         return
 
     started = os.path.exists(run.flags)
     if not started:
+        layouts.check_outside(config.dataset, run.folder, "run_dir")
         training.initial.check(config)
         training.network_files.check(config)
 

@@ -66,6 +66,27 @@ def test_a_folder_is_asked_about_once(pets, tmp_path):
     assert len(again) == 7 and not again & {os.path.basename(row["file"]) for row in asked}
 
 
+def test_a_finished_run_of_a_folder_that_has_changed_is_another_run(pets, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(pets / "images", "images")
+    flags = {**runs.TINY, "iterations": 2, "validate_every": 2, "tensorboard": False, "labels": 0}
+    command = ["rat_tf.train", *(f"--{name}={value}" for name, value in flags.items())]
+    command += ["--dataset=folder:images", "--validation=0.3"]
+    first = "runs/folder-images/rat-seed0"
+    for dataset in ("images", "./images/"):
+        status, out, _ = runs.command(*command, f"--dataset=folder:{dataset}")
+        assert status == 0 and first in out
+    assert f"{first} is finished; nothing to do" in out
+    shutil.copy("images/unlabeled/deep/0.png", "images/labeled/cat/new.png")
+    status, _, err = runs.command(*command, f"--run_dir={first}")
+    assert status == 2 and f"--init_from={first} to start from its weights" in err
+    status, out, _ = runs.command(*command)
+    assert status == 0 and "the files of folder:images have changed since" in out
+    assert f"this one is {first}-2" in out and os.path.exists(f"{first}-2/result.json")
+    status, _, err = runs.command(*command, "--run_dir=images/runs")
+    assert status == 2 and "--run_dir: expected a folder outside of --dataset=folder:images" in err
+
+
 def test_images_without_files_and_doubts(finished_run, tmp_path):
     command = ["rat_tf.label_next", f"--run_dir={finished_run}", f"--output={tmp_path}"]
     status, _, _ = runs.command(

@@ -79,6 +79,8 @@ def given(parsed) -> dict[str, str]:
     kept = {n: v for n, v in values.items() if n == "budget" or not of_machine(n)}
     if parsed.flagfiles:
         kept["flagfile"] = " ".join(parsed.flagfiles)
+    if "dataset" in kept:  # by one name, however its folder was written
+        kept["dataset"] = fields.value_of(table.FLAGS["dataset"], kept["dataset"])
     return {name: fields.text_of(value) for name, value in sorted(kept.items())}
 
 

@@ -7,6 +7,15 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["examples", "image_files", "preprocess", "sources", "splits", "strata", "streams"],
+    submodules=[
+        "duplicates",
+        "examples",
+        "image_files",
+        "preprocess",
+        "sources",
+        "splits",
+        "strata",
+        "streams",
+    ],
     submod_attrs={"loading": ["Data", "find", "load"], "recorded": ["Recorded", "held_out"]},
 )

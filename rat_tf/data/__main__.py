@@ -43,14 +43,7 @@ def describe(config: config_lib.Config, data: data_lib.Data) -> str:
             f"the classes are imbalanced: {counts.max():,} labelled images of {most!r}, "
             f"{counts.min():,} of {least!r}; --class_weights=balanced makes them count the same"
         )
-    for name in ("validation", "test"):
-        # By fingerprint: before the split, validation images are training images, too.
-        others = np.concatenate([data.labeled.fingerprints, data.unlabeled.fingerprints])
-        shared = np.isin(_numbers(getattr(data, name).fingerprints), _numbers(others)).sum()
-        if shared:
-            of = f"{shared:,} of the {len(getattr(data, name)):,} {name} images"
-            lines.append(f"training sees copies of {of}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *data_lib.duplicates.found(data)])
 
 
 def _table(data: data_lib.Data) -> list[str]:
@@ -66,11 +59,6 @@ def _table(data: data_lib.Data) -> list[str]:
     for name, *numbers in counts:
         lines.append(name.ljust(width) + "".join(f"{number:12,}" for number in numbers))
     return lines
-
-
-def _numbers(fingerprints: np.ndarray) -> np.ndarray:
-    """uint8 [N, 8] as uint64 [N]."""
-    return np.ascontiguousarray(fingerprints).view(np.uint64)[:, 0]
 
 
 def start(parsed: cli.Parsed) -> None:

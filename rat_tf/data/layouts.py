@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import difflib
+import hashlib
 import os
 from collections.abc import Iterator, Sequence
 
@@ -68,7 +70,36 @@ def find(root: str) -> tuple[Layout, list[str]]:
     for part in ("validation", "test"):
         if part in parts:
             layout.parts[part] = _labeled_part(parts[part], layout)
-    return layout, [_described(root, base, layout, len(loose)), *_left_out(layout)]
+    notes = [_described(root, base, layout, len(loose)), *_left_out(layout)]
+    return layout, [*notes, *_likely_parts(layout)]
+
+
+def root(dataset: str) -> str:
+    """The folder of a user's own images; "" for other sets."""
+    kind, _, path = dataset.partition(":")
+    return os.path.expanduser(path) if kind == "folder" else ""
+
+
+def digest(root: str) -> str:
+    """Of the names, classes and sizes of the files, which tell whether a set has changed."""
+    layout, _ = find(root)
+    known = [*layout.labeled, *((file, None) for file in layout.unlabeled)]
+    for part, files in sorted(layout.parts.items()):
+        known += [(file, f"{part} {label}") for file, label in files]
+    entries = [(os.path.relpath(file, root), of, os.stat(file).st_size) for file, of in known]
+    return hashlib.sha256(repr((layout.class_names, entries)).encode(errors="replace")).hexdigest()
+
+
+def check_outside(dataset: str, path: str, flag: str) -> None:
+    """Refuses to write below a folder of images: pictures there would be images, it a class."""
+    if not (folder := root(dataset)):
+        return
+    inside, place = map(os.path.realpath, (folder, path))
+    if os.path.commonpath([inside, place]) == inside:
+        raise errors.UserError(
+            f"--{flag}: expected a folder outside of --dataset={dataset}, whose folders are "
+            f"classes, got {path}"
+        )
 
 
 def place_of_classes(root: str) -> str:
@@ -113,6 +144,14 @@ def _check_others(folders: Sequence[str], base: str, layout: Layout) -> None:
             )
 
 
+def _likely_parts(layout: Layout) -> Iterator[str]:
+    """Classes with almost the name of a part, such as unlabled/: said, as they may be classes."""
+    for name in layout.class_names:
+        for part in difflib.get_close_matches(name.lower(), [*NAMES, "valid"], 1, cutoff=0.85):
+            part = "validation" if part == "valid" else part
+            yield f"warning: {name}/ is taken for a class; if it is no class, call it {part}/"
+
+
 def _check_classes(root: str, base: str, classes: Sequence[str]) -> None:
     names = [os.path.basename(path) for path in classes]
     if len(classes) < 2:
@@ -142,9 +181,10 @@ def _of_classes(classes: Sequence[str], layout: Layout) -> list[tuple[str, int]]
     for label, path in enumerate(classes):
         files = _files(path, layout)
         if not files:
+            photos = _photos(layout)
             raise errors.UserError(
                 f"{path}: expected images of the class {layout.class_names[label]!r}, found none; "
-                "remove the folder if it is no class"
+                f"{photos.removeprefix('; ') or 'remove the folder if it is no class'}"
             )
         found += [(file, label) for file in files]
     return sorted(found)
@@ -227,6 +267,10 @@ def _left_out(layout: Layout) -> list[str]:
     if not layout.left_out:
         return []
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(layout.left_out.items()))
+    return [f"files left out, as they are no images that can be read: {kinds}{_photos(layout)}"]
+
+
+def _photos(layout: Layout) -> str:
+    """What to do with photos in formats that cannot be read."""
     photos = layout.left_out.keys() & {".heic", ".heif", ".avif", ".cr2", ".nef", ".arw", ".dng"}
-    hint = f"; to use {' and '.join(sorted(photos))} photos, convert them to JPEG" if photos else ""
-    return [f"files left out, as they are no images that can be read: {kinds}{hint}"]
+    return f"; to use {' and '.join(sorted(photos))} photos, convert them to JPEG" if photos else ""

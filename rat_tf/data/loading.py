@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from rat_tf import errors
-from rat_tf.data import examples, options, sources, splits, zca
+from rat_tf.data import duplicates, examples, options, sources, splits, zca
 from rat_tf.data import listing as listing_lib
 from rat_tf.data import recorded as recorded_lib
 
@@ -87,6 +87,9 @@ def load(config: options.DataOptions, recorded: recorded_lib.Recorded | None = N
         train=source.train,
         split=split,
     )
+    if config.dataset.startswith("folder:"):  # the sets of the paper are as they are
+        for problem in duplicates.found(found):
+            print(f"warning: {problem}", file=sys.stderr)
     if recorded is not None:
         recorded.check_part("validation", found.validation, config)
         recorded.check_part("test", found.test, config)

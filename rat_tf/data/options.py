@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 
 from rat_tf import errors, fields
 
@@ -17,6 +18,12 @@ def _check_dataset(name: str) -> str | None:
     return f"expected {', '.join(DATASETS)}, tfds:<name> or folder:<path>, got {name!r}{hint}"
 
 
+def _one_name(name: str) -> str:
+    """./pets/ is pets, so that runs of one folder are in one place."""
+    kind, _, path = name.partition(":")
+    return f"folder:{os.path.normpath(path)}" if kind == "folder" and path else name
+
+
 @dataclasses.dataclass(frozen=True)
 class DataOptions:
     dataset: str = fields.flag(
@@ -25,6 +32,7 @@ class DataOptions:
         "image classification set of TFDS, or folder:<path> with a folder for each class, alone or "
         "in labeled/ or train/; unlabeled/, validation/<class> and test/<class> are optional.",
         check=_check_dataset,
+        parse=_one_name,
         group="Data",
     )
     data_dir: str = fields.path(

@@ -187,6 +187,12 @@ def _images(value_range, images, which: str) -> None:
             f"{which} images: expected values in value_range=({value_range.low:g}, "
             f"{value_range.high:g}), got values from {low:g} to {high:g}"
         )
+    if 0 < high - low < (value_range.high - value_range.low) / 100:
+        raise ValueError(
+            f"{which} images: expected values that differ by more than a hundredth of value_range="
+            f"({value_range.low:g}, {value_range.high:g}), got values from {low:g} to {high:g}; "
+            "value_range is that of the images that the network takes"
+        )
 
 
 def _labels(supervised, labels, count: int) -> None:

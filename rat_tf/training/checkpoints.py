@@ -210,7 +210,9 @@ class Checkpoints(tf.keras.callbacks.Callback):
 
     def _on_signal(self, number, frame):
         self._signal = number
-        print("\nstopping after this step …", file=sys.stderr)
+        print(
+            "\nstopping after this step … (once more: at once, without saving it)", file=sys.stderr
+        )
         signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
 
 

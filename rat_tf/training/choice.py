@@ -123,7 +123,10 @@ def _default(config: config_lib.Config, parsed: cli.Parsed) -> str:
 
 
 def _find(default: str, unlike) -> str:
-    folder, reason = run_folder.own_or_new(default, unlike)
+    """A finished run of images that have changed since is another run, too."""
+    folder, reason = run_folder.own_or_new(
+        default, lambda run: unlike(run) or run.changed(run.config())
+    )
     if folder != default:
         print(f"{default} is another run ({_begin(reason)}); this one is {folder}", flush=True)
     return folder

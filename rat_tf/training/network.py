@@ -85,12 +85,6 @@ def _check(network, image_shape, num_classes: int) -> None:
     """Refuses what is not a classifier of these images that gives logits."""
     checks.model(network)
     try:
-        checks.activation(network, from_logits=True)
-    except ValueError:
-        raise ValueError(
-            "its last layer gives probabilities; expected logits, without the last activation"
-        ) from None
-    try:
         outputs = network(tf.zeros([1, *image_shape]), training=False)
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]
@@ -98,6 +92,12 @@ def _check(network, image_shape, num_classes: int) -> None:
             f"it does not take images of {'x'.join(map(str, image_shape))}: {reason}; "
             "--image_size and --channels change them"
         ) from error
+    try:
+        checks.activation(network, from_logits=True)
+    except ValueError:
+        raise ValueError(
+            "its last layer gives probabilities; expected logits, without the last activation"
+        ) from None
     shape = getattr(outputs, "shape", None)
     if shape is None or tuple(shape) != (1, num_classes):
         found = type(outputs).__name__ if shape is None else f"outputs [batch, {shape[-1]}]"

@@ -15,6 +15,7 @@ from rat_tf import config as config_lib
 from rat_tf import data as data_lib
 from rat_tf import errors, stack
 from rat_tf.config import flag_values
+from rat_tf.data import layouts
 from rat_tf.storage import files, records
 from rat_tf.training import intervals
 
@@ -133,6 +134,8 @@ class Run:
             "counts": {name: len(getattr(images, name)) for name in PARTS},
             "hashes": {"validation": images.validation.hash, "test": images.test.hash},
         }
+        if root := layouts.root(config.dataset):
+            described["files"] = layouts.digest(root)
         if os.path.exists(self.flags):
             before = self._recorded()
             now = (images.split.digest, described["hashes"])
@@ -211,7 +214,16 @@ class Run:
 
     def described(self) -> dict:
         """The classes, the image shape and the numbers of images."""
-        return records.json_object(self.data, DATA, {"hashes": records.dictionary})
+        optional = {"hashes": records.dictionary, "files": records.string}
+        return records.json_object(self.data, DATA, optional)
+
+    def changed(self, config: config_lib.Config) -> str:
+        """Whether a user's folder has other files than this finished run has seen, if known."""
+        root = layouts.root(config.dataset)
+        seen = self.finished() and self.described().get("files")  # older runs have none
+        if not (root and seen and os.path.isdir(root)) or layouts.digest(root) == seen:
+            return ""
+        return f"the files of {config.dataset} have changed since"
 
     def commit(self) -> str | None:
         """The commit of the code; None if it is not known."""

@@ -143,3 +143,46 @@ def test_files_are_in_the_order_of_their_paths(tmp_path):
     layout, _ = layouts.find(str(tmp_path))
     assert [label for _, label in layout.labeled] == [1, 0, 0, 2]
     assert layout.labeled == sorted(layout.labeled)
+
+
+def test_a_digest_tells_whether_files_were_added_moved_or_replaced(tmp_path):
+    make(tmp_path, "labeled/cat/0.png", "labeled/dog/1.png", "unlabeled/2.png", "test/cat/3.png")
+    digests = [layouts.digest(str(tmp_path))]
+
+    def after(change):
+        change()
+        digests.append(layouts.digest(str(tmp_path)))
+
+    os.utime(tmp_path / "labeled/cat/0.png", (0, 0))
+    assert layouts.digest(str(tmp_path)) == digests[0]
+    after(lambda: make(tmp_path, "labeled/cat/4.png"))
+    after(lambda: (tmp_path / "labeled/cat/4.png").rename(tmp_path / "labeled/dog/4.png"))
+    after(lambda: (tmp_path / "unlabeled/2.png").write_bytes(b"other"))
+    after(lambda: (tmp_path / "test/cat/3.png").unlink() or make(tmp_path, "test/dog/3.png"))
+    assert len(set(digests)) == 5
+
+
+@pytest.mark.parametrize("place", ["pets", "pets/runs/rat-seed0", "other/../pets/x", "link/x"])
+def test_nothing_is_written_among_the_images(tmp_path, place):
+    for name in ("pets", "other", "pets-2"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "pets")
+    dataset = f"folder:{tmp_path / 'pets'}"
+    with pytest.raises(errors.UserError, match="--run_dir: expected a folder outside of --dataset"):
+        layouts.check_outside(dataset, str(tmp_path / place), "run_dir")
+    layouts.check_outside(dataset, str(tmp_path / "pets-2/runs"), "run_dir")
+    layouts.check_outside("digits", str(tmp_path / place), "run_dir")
+
+
+@pytest.mark.parametrize(
+    "name, part", [("unlabled", "unlabeled"), ("valid", "validation"), ("tests", "test")]
+)
+def test_a_class_with_almost_the_name_of_a_part_is_said(tmp_path, name, part):
+    make(tmp_path, "cat/0.png", "dog/0.png", "contest/0.png", f"{name}/0.png")
+    notes = [note for note in found(tmp_path)[3] if note.startswith("warning")]
+    assert notes == [f"warning: {name}/ is taken for a class; if it is no class, call it {part}/"]
+
+
+def test_a_class_of_photos_that_cannot_be_read(tmp_path):
+    make(tmp_path, "cat/0.png", "dog/0.HEIC")
+    refused(tmp_path, r"dog: expected images of .*, found none; to use .heic photos, convert them")
