@@ -42,9 +42,14 @@ def check_images(config: config_lib.Config, images) -> None:
     ):
         if list(ours) != described[name]:
             shown = [", ".join(map(str, each)) for each in (described[name], ours)]
+            size = described["image_shape"][0]
+            advice = {
+                "class_names": "; without --init_from the network learns the classes anew",
+                "image_shape": f"; --image_size={size} takes images as that run did",
+            }
             raise errors.UserError(
                 f"--init_from: {config.init_from} has the {name.replace('_', ' ')} {shown[0]}, "
-                f"but --dataset={config.dataset} has {shown[1]}"
+                f"but --dataset={config.dataset} has {shown[1]}{advice[name]}"
             )
 
 

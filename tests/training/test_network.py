@@ -137,6 +137,7 @@ def test_the_backbone_has_its_own_learning_rate(module, tmp_path):
     "changes, message",
     [
         ({"network": "their_networks:probable"}, "last layer gives probabilities; expected logits"),
+        ({"network": "their_networks:nested"}, "last layer gives probabilities; expected logits"),
         ({"network": "their_networks:failing"}, "failed: KeyError: 'no such weights'"),
         ({"network": "keras:VGG16"}, "32x32 or larger, got 8x8"),
         ({"network": "model.keras"}, r"expected logits \[batch, 10\], .*got outputs \[batch, 3\]"),
