@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 
 from rat_tf import config as config_lib
@@ -105,10 +106,10 @@ def _columns(rows: list[dict]) -> str:
     width = max(8, *(len(str(row["class"])) for row in rows))
     lines = [f"{'class':<{width}} {'images':>7} {'error':>8} {'precision':>10}"]
     for row in rows:
-        lines.append(
-            f"{row['class']:<{width}} {row['images']:>7} {row['error']:>8.2%} "
-            f"{row['precision']:>10.2%}"
-        )
+        error, precision = (
+            "–" if math.isnan(row[name]) else f"{row[name]:.2%}" for name in ("error", "precision")
+        )  # of a class without images, or one that was never predicted
+        lines.append(f"{row['class']:<{width}} {row['images']:>7} {error:>8} {precision:>10}")
     return "\n".join(lines)
 
 

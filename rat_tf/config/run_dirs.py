@@ -13,8 +13,9 @@ def default(
 ) -> str:
     """<root>/<flagfile>/<method>-seed<seed>, plus the flags that distinguish runs of one flagfile.
 
-    A flagfile is named by its path below configs/, or by its file name. The number of labels is
-    added if it differs from the flagfile's own; a sweep adds the flags it varies.
+    A flagfile is named by its path below configs/, or by its file name, that of a run by the folder
+    of its folder. The number of labels is added if it differs from the flagfile's own; a sweep adds
+    the flags it varies.
     """
     own = {}
     if flagfile:
@@ -22,6 +23,8 @@ def default(
         folders = path[:-1]
         below = len(folders) - folders[::-1].index("configs") if "configs" in folders else -1
         name = os.path.join(*path[below:])
+        if path[-1] == "flags" and len(path) > 2:  # of a run: runs/<name>/rat-seed0/flags.cfg
+            name = path[-3]
         if config.labels != flag_values.of_file(flagfile)["labels"]:
             own = {"labels": config.labels}
     else:

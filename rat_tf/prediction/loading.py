@@ -25,4 +25,7 @@ def load(path: str | os.PathLike, weights: str = "best") -> classifier.Classifie
     except errors.UserError as error:
         if not os.path.exists(path):
             raise ValueError(f"path: no such folder: {path}") from None
-        raise ValueError(str(error)) from None
+        text = str(error)
+        for flag in ("--model_dir: ", "--run_dir: "):
+            text = text.replace(flag, "path: ")
+        raise ValueError(text) from None

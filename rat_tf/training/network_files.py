@@ -36,6 +36,11 @@ def check(config: config_lib.Config) -> None:
 
 def module_file(module: str) -> str:
     """The file of a module, which is not run."""
+    if module.endswith(".py"):
+        raise errors.UserError(
+            f"--network: expected the name of a module, as in {module[:-3]}:<function>, got the "
+            f"file {module}"
+        )
     try:
         spec = importlib.util.find_spec(module)
     except Exception as error:  # of a package around it

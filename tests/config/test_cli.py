@@ -127,6 +127,16 @@ def test_train_and_sweep_name_a_run_alike(folder):
     assert parsed.config.run_dir == planned.config.run_dir == "runs/other/rat-labels70-seed8"
 
 
+def test_runs_with_the_flags_of_a_run_are_beside_it(tmp_path):
+    run = tmp_path / "runs/folder-pets/rat-seed0"
+    run.mkdir(parents=True)
+    config = config_lib.Config(labels=0)
+    (run / "flags.cfg").write_text(config.flagfile())
+    flagfile = str(run / "flags.cfg")
+    varied = run_dirs.default(config, flagfile, {"xi": "1e-6"})
+    assert varied == "runs/folder-pets/rat-xi1e_6-seed0"
+
+
 def test_run_folders_without_a_flagfile_are_named_after_the_data():
     config = config_lib.Config(labels=40, dataset="folder:my/pets", seed=2)
     assert run_dirs.default(config) == "runs/folder-my-pets40/rat-seed2"

@@ -53,6 +53,7 @@ def test_flags_of_a_run_are_read_wherever_the_files_are_now(tmp_path):
     [
         ({"network": "no_such_module:build"}, "--network: no Python module 'no_such_module'"),
         ({"network": "no_such.module:build"}, "--network: no Python module 'no_such.module'"),
+        ({"network": "nets.py:small"}, "--network: .* as in nets:<function>, got the file nets.py"),
         ({"network": "none.keras"}, "--network: no such file: none.keras"),
         ({"network": "json:x", "pretrained": "none.h5"}, "--pretrained: no such file: none.h5"),
         ({"network": "json:x", "pretrained": "."}, "--pretrained: .*folder without flags.cfg"),
