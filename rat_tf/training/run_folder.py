@@ -200,8 +200,10 @@ class Run:
     def config(self, **changes) -> config_lib.Config:
         """The config of the run, with some flags changed."""
         if not os.path.exists(self.flags):
-            found = "has no flags.cfg" if os.path.isdir(self.folder) else "does not exist"
-            raise errors.UserError(f"--run_dir: expected a run folder, but {self.folder} {found}")
+            found = f"but {self.folder} has no flags.cfg"
+            if not os.path.exists(self.folder):
+                found = f"with flags.cfg, but {self.folder} does not exist"
+            raise errors.UserError(f"--run_dir: expected a run folder, {found}")
         return flag_values.config_of_record(self.flags, **{"run_dir": self.folder, **changes})
 
     def finished(self) -> dict | None:

@@ -298,13 +298,3 @@ def test_legacy_optimizers_are_refused_and_not_taken_for_a_name(monkeypatch):
     assert type(model.optimizer) is tf.keras.optimizers.Adam
     with pytest.raises(ValueError, match="loss_weights: not used"):
         model.compile("sgd", loss_weights=[1.0])
-
-
-def test_images_of_a_much_smaller_range_are_refused():
-    """Images from 0 to 1 for a model of images from 0 to 255 would be black."""
-    model = rat_tf.RAT(classifier(), transforms="noise:0.5", value_range=(0, 255))
-    images = (IMAGES + 1) / 2
-    with pytest.raises(ValueError, match="labelled images: .* a hundredth of value_range=.0, 255"):
-        trained(model, foreign.batch(images=images, unlabeled=UNLABELED + 1))
-    dark = np.full_like(IMAGES, 3.0)  # no range at all says nothing
-    trained(model, foreign.batch(images=dark, unlabeled=(UNLABELED + 1) * 100))

@@ -250,3 +250,13 @@ def test_warps_that_xla_can_compile():
 def test_predictions_of_a_list():
     method = rat_tf.Supervised(classifier())
     np.testing.assert_allclose(method(IMAGES.tolist()), method(IMAGES), rtol=1e-5)
+
+
+def test_images_of_a_much_smaller_range_are_refused():
+    """Images from 0 to 1 for a model of images from 0 to 255 would be black."""
+    model = rat_tf.RAT(classifier(), transforms="noise:0.5", value_range=(0, 255))
+    images = (IMAGES + 1) / 2
+    with pytest.raises(ValueError, match="labelled images: .* a hundredth of value_range=.0, 255"):
+        trained(model, foreign.batch(images=images, unlabeled=UNLABELED + 1))
+    dark = np.full_like(IMAGES, 3.0)  # no range at all says nothing
+    trained(model, foreign.batch(images=dark, unlabeled=(UNLABELED + 1) * 100))
