@@ -3,7 +3,7 @@
 COMMANDS = {
     "rat_tf.evaluate": {
         "": "--run_dir: required",
-        "--run_dir={tmp}/nowhere": "--run_dir: expected a run folder, but .* has no flags.cfg",
+        "--run_dir={tmp}/nowhere": "--run_dir: expected a run folder, with flags.cfg, but .* exist",
         "--run_dir={tmp}/words.cfg": "--run_dir: expected a run folder",
         "--run_dir={gold} --weights=worst": "--weights: expected one of .* got 'worst'",
         "--run_dir={gold} --weights=ema_": "--weights: expected one of",
