@@ -113,7 +113,7 @@ def test_images_without_files_and_doubts(finished_run, tmp_path):
 @pytest.mark.parametrize(
     "flags, match",
     [
-        (["--run_dir=nowhere"], "--run_dir: expected a run folder, .* nowhere"),
+        (["--run_dir=nowhere"], "--run_dir: expected a run folder, with flags.cfg, but nowhere"),
         (["--run_dir={run}", "--copy_to={run}"], "--copy_to: expected a new or empty folder"),
         (["--run_dir={run}", "--output={run}/flags.cfg"], "--output: expected a folder, but"),
         (["--run_dir={run}", "--weights=worst"], "--weights: expected one of best"),
